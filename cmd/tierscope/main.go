@@ -33,7 +33,23 @@ func (a *app) printJSON(v any) error {
 
 // commands are the constructors of all commands, in the order of the help.
 var commands = []func(*app) *cobra.Command{
+	newDemoCommand,
+	newValidateCommand,
+	newPlanCommand,
+	newRunCommand,
+	newReportCommand,
+	newRecoverCommand,
+	newSchemaCommand,
 	newVersionCommand,
+	newLabelCommand,
+	newAnalyzeCommand,
+	newImportCommand,
+	newExportCommand,
+	newModelCommand,
+	newDoctorCommand,
+	newDocsCommand,
+	newTouchMemoryCommand,
+	newEngineChildCommand,
 }
 
 func newRoot(a *app) *cobra.Command {

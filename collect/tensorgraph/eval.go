@@ -1,0 +1,306 @@
+package tensorgraph
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tierscope/tierscope/internal/ggml"
+	"github.com/tierscope/tierscope/observe"
+	"github.com/tierscope/tierscope/region"
+	"github.com/tierscope/tierscope/run"
+)
+
+// eval expands one evaluation.
+func (r *replayer) eval(e *ggml.Eval) error {
+	p := r.programs[e.Template]
+	if p == nil {
+		return run.Errorf(run.Corrupt, "evaluation of graph template %d, which was never told", e.Template)
+	}
+	if len(e.Index) != len(p.t.Index) || len(e.Chosen) != len(p.t.Chosen) {
+		return run.Errorf(run.Corrupt, "evaluation has %d and %d index lists, its template %d and %d", len(e.Index), len(e.Chosen), len(p.t.Index), len(p.t.Chosen))
+	}
+	r.evals++
+	r.res.Evals++
+	r.seen(e.Start)
+	r.seen(e.End)
+	if !r.inStep {
+		r.res.OutOfOrder++
+	}
+	name := observe.PhaseDecode
+	if r.step.Prefill {
+		name = observe.PhasePrefill
+	}
+	m := &moment{
+		phase: r.rows.phases.Code(name), request: r.rows.reqs.Code(requestName(r.step.Request)),
+		token: r.step.Token, context: r.step.Context, step: uint32(r.evals),
+	}
+	r.rows.b.ThreadID, r.rows.b.PID = observe.ConstOf(e.Thread), observe.ConstOf(r.res.Engine.PID)
+	c := &clock{e.Start, e.End, p.frac, e.Times}
+	node, at := int32(-1), uint64(0)
+	for i := range p.accesses {
+		a := &p.accesses[i]
+		if a.node != node {
+			// All of a node's accesses are placed in its middle: a value then lives
+			// from the middle of the operation that made it to that of its last
+			// reader, which is right on average.
+			node, at = a.node, (c.at(a.node)+c.at(a.node+1))/2
+		}
+		o := &r.objects.all[a.object-1]
+		x := &row{
+			object: o, class: r.rows.classes.Code(o.Class), space: r.rows.spaces.Code(o.Space), op: r.rows.names.Code(a.op),
+			layer: a.layer, store: a.store, time: at, seq: -1, block: -1,
+		}
+		if err := r.access(e, m, a, x); err != nil {
+			return err
+		}
+	}
+	return r.cacheMarks(e.End)
+}
+
+func (r *replayer) access(e *ggml.Eval, m *moment, a *access, x *row) error {
+	at := a.at
+	switch a.how {
+	case byRows, byExperts:
+		at = r.rowsOf(e, a)
+	case cacheSave:
+		return r.saveCells(e, m, a, x)
+	case cacheLoad:
+		return r.loadCells(m, a, x)
+	}
+	for _, p := range at {
+		if err := r.rows.add(m, x, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list returns the values that a ref names, nil if they were not read.
+func (v valueRef) list(e *ggml.Eval) []int64 {
+	if v.chosen {
+		return e.Chosen[v.i]
+	}
+	return e.Index[v.i]
+}
+
+// rowsOf are the distinct rows that the values name, those that touch joined.
+func (r *replayer) rowsOf(e *ggml.Eval, a *access) []pieces {
+	values := a.values.list(e)
+	if values == nil {
+		r.res.UpperBound++
+		return a.row.whole
+	}
+	offs := make([]uint64, 0, len(values))
+	for i, v := range values {
+		if v < 0 {
+			continue
+		}
+		offs = append(offs, a.row.off+uint64(v)*a.row.pitch+uint64(i/a.row.per)*a.row.outer)
+	}
+	slices.Sort(offs)
+	at := r.pieces[:0]
+	for i, off := range offs {
+		if i > 0 && off == offs[i-1] {
+			continue
+		}
+		if n := len(at); n > 0 && at[n-1].off+at[n-1].piece == off {
+			at[n-1].piece += a.row.piece
+			continue
+		}
+		at = append(at, pieces{off, a.row.piece, 1, 0})
+	}
+	r.pieces = at
+	return at
+}
+
+// saveCells expands a store into a KV cache, and takes the cells when the first
+// layer of a group does.
+func (r *replayer) saveCells(e *ggml.Eval, m *moment, a *access, x *row) error {
+	k := a.cells.cache
+	values := a.values.list(e)
+	if values == nil {
+		r.res.UpperBound++
+		return nil
+	}
+	cells := k.written(values)
+	if k.wrote != r.evals {
+		k.wrote = r.evals
+		r.take(k, cells, x.time)
+	}
+	n := uint32(r.opt.BlockCells)
+	for _, run := range cellRuns(cells, k.cells) {
+		// One row a run, cut at blocks so that each lies in one.
+		for first := run.First; first < run.End; {
+			end := min(run.End, (first/n+1)*n)
+			x.block = int64(first / n)
+			x.seq = r.seqOf(k, first)
+			r.pieces = a.cells.at(r.pieces[:0], first, end)
+			for _, p := range r.pieces {
+				if err := r.rows.add(m, x, p); err != nil {
+					return err
+				}
+			}
+			first = end
+		}
+	}
+	return nil
+}
+
+// seqOf is the sequence that a cell belongs to as it is written: a stream holds
+// one sequence; without streams there is one sequence at a time.
+func (r *replayer) seqOf(k *cache, cell uint32) int32 {
+	if k.stream > 0 {
+		return int32(cell / k.cells)
+	}
+	return int32(r.step.Seq)
+}
+
+// take accounts for the cells that an evaluation writes, in order of its tokens.
+func (r *replayer) take(k *cache, cells []uint32, t uint64) {
+	next := map[int32]int32{}
+	for _, c := range cells {
+		seq := r.seqOf(k, c)
+		pos, ok := next[seq]
+		if !ok {
+			pos = r.pos[seq]
+		}
+		next[seq] = pos + 1
+		k.blocks.Alloc(c, seq, pos, t)
+		k.blocks.Write(c, seq, pos, t)
+	}
+	k.next = next
+}
+
+// loadCells expands a load from a KV cache: the cells in use by sequence, then the
+// padding with no sequence.
+func (r *replayer) loadCells(m *moment, a *access, x *row) error {
+	v := a.cells
+	r.runs = v.runs(r.runs[:0])
+	if v.read != r.evals {
+		v.read = r.evals
+		ranges := make([]region.CellRange, 0, len(r.runs))
+		for _, c := range r.runs {
+			if c.Seq >= 0 {
+				ranges = append(ranges, c.CellRange)
+			}
+		}
+		v.blocks.Read(x.time, ranges...)
+	}
+	for _, c := range r.runs {
+		x.seq = c.Seq
+		r.pieces = v.at(r.pieces[:0], c.First, c.End)
+		for _, p := range r.pieces {
+			if err := r.rows.add(m, x, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Operation marks that say, after each evaluation (Index = step), how many cells of
+// the KV cache are in use and how many bytes they hold over all layers.
+const (
+	MarkCells = "kv_cells"
+	MarkBytes = "kv_bytes"
+	// MarkClear says that all cells were given back.
+	MarkClear = "kv_clear"
+)
+
+// cacheMarks says how full the KV cache is after an evaluation.
+func (r *replayer) cacheMarks(t uint64) error {
+	cells, bytes := 0, uint64(0)
+	for _, g := range r.groups {
+		n := g.blocks.InUse()
+		cells = max(cells, n)
+		for _, k := range g.layers {
+			bytes += uint64(n) * k.cellBytes
+		}
+		if g.wrote == r.evals {
+			for seq, pos := range g.next {
+				r.pos[seq] = pos
+			}
+		}
+	}
+	m := observe.Mark{Kind: observe.MarkOperation, Name: MarkCells, Index: r.evals, Seq: -1, Start: t, End: t, Value: uint64(cells)}
+	if err := r.sink.Mark(m); err != nil {
+		return err
+	}
+	m.Name, m.Value = MarkBytes, bytes
+	return r.sink.Mark(m)
+}
+
+// mappings tells the engine's mappings as objects: what is no tensor lies in one of
+// them.
+func (r *replayer) mappings() error {
+	for i := range r.maps.All {
+		p := &r.maps.All[i]
+		_, err := r.objects.add(observe.Object{
+			Name: p.Name(), Class: observe.ClassRuntime, Kind: "mapping", Space: observe.SpaceHost, Base: p.Start, Size: p.End - p.Start,
+			Layer: observe.NoLayer, Born: r.res.Start, Buffer: p.Perms,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadWeights tells the load of the model: each weight is stored once, where it
+// lies, at the end of the load. A mapped file's pages come in when they are first
+// read; the load is when their bytes began to exist for this process.
+func (r *replayer) loadWeights() error {
+	if err := r.fileTensors(); err != nil {
+		return err
+	}
+	m := &moment{phase: r.rows.phases.Code(observe.PhaseWeightLoad), noRequest: true}
+	r.rows.b.ThreadID, r.rows.b.PID = observe.ConstOf(r.res.Engine.Thread), observe.ConstOf(r.res.Engine.PID)
+	for i := range r.objects.all {
+		o := &r.objects.all[i]
+		if o.Class != observe.ClassWeight || o.Base == 0 {
+			continue
+		}
+		x := &row{
+			object: o, class: r.rows.classes.Code(o.Class), space: r.rows.spaces.Code(o.Space), op: r.rows.names.Code("load"),
+			layer: o.Layer, store: true, time: r.loadEnd, seq: -1, block: -1,
+		}
+		if err := r.rows.add(m, x, pieces{0, o.Size, 1, 0}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileTensors tells the tensors of the model file that no graph has named so far,
+// at the address where the file's mapping holds them.
+func (r *replayer) fileTensors() error {
+	known := map[string]bool{}
+	for i := range r.objects.all {
+		known[r.objects.all[i].Name] = true
+	}
+	for _, t := range r.opt.Tensors {
+		if known[t.Name] {
+			continue
+		}
+		base := uint64(0)
+		if r.maps != nil {
+			for i := range r.maps.All {
+				p := &r.maps.All[i]
+				if p.Path == r.opt.ModelPath && t.Offset >= p.Offset && t.Offset+t.Size <= p.Offset+(p.End-p.Start) {
+					base = p.Start + t.Offset - p.Offset
+				}
+			}
+		}
+		if base == 0 {
+			continue
+		}
+		_, err := r.objects.add(observe.Object{
+			Name: t.Name, Class: observe.ClassWeight, Kind: "unused", Space: observe.SpaceHost, Base: base, Size: t.Size, Layer: layerOf(t.Name),
+			Born: r.loadEnd, DType: strings.ToLower(t.DType), Buffer: "file",
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

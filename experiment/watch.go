@@ -1,0 +1,143 @@
+package experiment
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/tierscope/tierscope/engine/llamacpp"
+	"github.com/tierscope/tierscope/run"
+	"github.com/tierscope/tierscope/system/machine"
+	"github.com/tierscope/tierscope/system/process"
+	"github.com/tierscope/tierscope/trace"
+)
+
+// engine runs the job and writes its graph log. The function that it returns
+// fills in what the machine and the processes said meanwhile.
+func (s *single) engine(ctx context.Context, dir *run.Dir, job *llamacpp.Job) (func(*run.Metadata, *run.Dir), error) {
+	nothing := func(*run.Metadata, *run.Dir) {}
+	if _, err := dir.Mkdir("graph"); err != nil {
+		return nothing, err
+	}
+	if _, err := dir.Mkdir("raw"); err != nil {
+		return nothing, err
+	}
+	words, err := os.OpenFile(dir.Path("raw/engine.log"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nothing, err
+	}
+	defer words.Close()
+	log, err := trace.CreateGraphLog(dir.Path(trace.GraphLogName))
+	if err != nil {
+		return nothing, err
+	}
+	host := machine.New("")
+	baseline, err := host.Baseline(ctx, machine.BaselineTime/4, machine.BaselinePeriod/2)
+	if err != nil {
+		log.Close()
+		return nothing, run.Errorf(run.Interrupted, "interrupted: %w", err)
+	}
+	throttles := host.Throttles()
+	w := &watch{GraphWriter: log, say: s.Progress, prompts: len(job.Prompts), host: host}
+	w.self, _ = process.Watch(os.Getpid(), samplePeriod, maxSamples)
+	_, err = llamacpp.Run(ctx, job, w, words)
+	if closeErr := log.Close(); err == nil && closeErr != nil {
+		err = run.Errorf(run.IO, "graph log: %w", closeErr)
+	}
+	if run.ClassOf(err) == run.Engine {
+		if last := llamacpp.LastWords(dir.Path("raw/engine.log"), 1); last != "" {
+			err = run.Errorf(run.Engine, "%w: %s", err, last)
+		}
+	}
+	return func(m *run.Metadata, d *run.Dir) {
+		m.Baseline = baseline
+		w.fill(m, d, host.Throttles().Since(throttles))
+	}, err
+}
+
+const (
+	samplePeriod = 200 * time.Millisecond
+	maxSamples   = 4096
+)
+
+// watch passes records on to the log, tells progress and samples the two
+// processes.
+type watch struct {
+	*trace.GraphWriter
+	say     func(string, ...any)
+	host    machine.Machine
+	prompts int
+	done    int
+	tokens  int
+	told    time.Time
+	self    *process.Watcher
+	child   *process.Watcher
+	hottest float64
+}
+
+// Append implements llamacpp.Records.
+func (w *watch) Append(kind uint8, payload []byte) error {
+	switch kind {
+	case trace.KindEngine:
+		var e trace.Engine
+		if unmarshalInto(payload, &e) == nil {
+			w.child, _ = process.Watch(int(e.PID), samplePeriod, maxSamples)
+			w.say("  model loaded: %s, %d layers, context %d, %d thread(s), graphs seen through the %s", e.Model, e.Layers, e.Context, e.Threads, e.Via)
+		}
+	case trace.KindStep:
+		w.tokens++
+		w.progress(false)
+	case trace.KindOutput:
+		w.done++
+		w.progress(true)
+	case trace.KindTrial:
+		if w.done >= 0 {
+			w.say("  measuring what observing costs")
+			w.done = -1
+		}
+	}
+	return w.GraphWriter.Append(kind, payload)
+}
+
+func (w *watch) progress(always bool) {
+	if !always && time.Since(w.told) < time.Second {
+		return
+	}
+	w.told = time.Now()
+	if t, ok := w.host.TemperatureC(); ok {
+		w.hottest = max(w.hottest, t)
+	}
+	w.say("  prompt %d of %d done, %d decode calls", max(w.done, 0), w.prompts, w.tokens)
+}
+
+// fill writes the original's observer effect and noise class.
+func (w *watch) fill(m *run.Metadata, d *run.Dir, throttles int64) {
+	var observer, target []run.EffectSample
+	if w.self != nil {
+		observer = effectSamples(w.self.Stop())
+	}
+	if w.child != nil {
+		target = effectSamples(w.child.Stop())
+	}
+	e := run.NewObserverEffect(observer, target, throttles, m.Baseline.CPUPercent)
+	noise := e.Noise(w.hottest)
+	m.Validity.RunValidity, m.Validity.FailureReasons = run.Classify(noise, false)
+	m.Thermal.RunValidity = m.Validity.RunValidity
+	m.Thermal.Throttles = run.Known(throttles)
+	if w.hottest > 0 {
+		m.Thermal.PeakTempC = run.Known(w.hottest)
+	}
+	if m.Extra == nil {
+		m.Extra = map[string]any{}
+	}
+	m.Extra["observer_effect_process"] = e
+}
+
+func effectSamples(w process.Watched) []run.EffectSample {
+	var out []run.EffectSample
+	for i := 1; i < len(w.Samples); i++ {
+		s := w.Samples[i]
+		out = append(out, run.EffectSample{CPUPercent: process.CPUPercent(w.Samples[i-1], s), RSSMiB: float64(s.RSS) / (1 << 20), WriteBytes: float64(s.WriteBytes)})
+	}
+	return out
+}

@@ -1,0 +1,138 @@
+//go:build linux
+
+package ggml
+
+import "strings"
+
+// eval is the evaluation callback beside the slot: asked before a node whether
+// its result is wanted, and called again when it is there.
+func (h *Hook) eval(t, ask, _ uintptr) uintptr {
+	asked := ask&0xff != 0
+	if !h.on || h.err != nil || h.cur == nil {
+		return b2u(!asked)
+	}
+	p := ptr(t)
+	i, ids := h.cur.wanted[p]
+	ids = ids && h.wantIDs
+	times := h.wantTimes && endsLayer(p)
+	if asked {
+		return b2u(ids || times)
+	}
+	if ids {
+		h.rec.ev.Chosen[i] = h.cur.chosen[i].read(nil)
+	}
+	if times {
+		h.rec.ev.Times = append(h.rec.ev.Times, NodeTime{h.cur.layers[p], now()})
+	}
+	return 1
+}
+
+// endsLayer knows the name that every architecture of llama.cpp gives to the
+// output of a layer.
+func endsLayer(p ptr) bool { return strings.HasPrefix(p.name(), "l_out-") }
+
+func b2u(b bool) uintptr {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// walk is a graph as the evaluation callback alone sees it: node by node.
+type walk struct {
+	nodes  []ptr
+	in     map[ptr]bool
+	values map[ptr][]int64
+	times  []NodeTime
+	start  uint64
+}
+
+func (w *walk) reset() {
+	*w = walk{nodes: w.nodes[:0], in: map[ptr]bool{}, values: map[ptr][]int64{}}
+}
+
+// evalWalk is the evaluation callback where there is no slot. What is wanted of
+// a node must be told from the node alone, so experts are known by the name that
+// llama.cpp gives to a router's choice.
+func (h *Hook) evalWalk(t, ask, _ uintptr) uintptr {
+	asked := ask&0xff != 0
+	if !h.on || h.err != nil {
+		return b2u(!asked)
+	}
+	p, w := ptr(t), &h.walk
+	ids := h.wantIDs && strings.HasPrefix(p.name(), "ffn_moe_topk")
+	times := h.wantTimes && endsLayer(p)
+	if !asked {
+		if ids {
+			v := h.rec.valuesOf(p)
+			w.values[p] = v.read(nil)
+		}
+		if times {
+			w.times = append(w.times, NodeTime{uint32(len(w.nodes) - 1), now()})
+		}
+		return 1
+	}
+	if w.in[p] { // a node comes twice only in the next graph
+		h.Flush()
+	}
+	if len(w.nodes) == 0 {
+		w.start = now()
+	}
+	w.nodes = append(w.nodes, p)
+	w.in[p] = true
+	h.rec.lib.learn(p)
+	if s := indexSource(h.lib.Tables.OpName(p.op())); s >= 0 {
+		idx := p.src()[s]
+		if _, done := w.values[idx]; idx != 0 && !done && root(idx).op() == 0 {
+			if _, err := h.rec.bufferID(idx.buffer()); err != nil {
+				h.err = err
+			}
+			v := h.rec.valuesOf(idx)
+			w.values[idx] = v.read(nil)
+		}
+	}
+	return b2u(ids || times)
+}
+
+// Flush ends the graph under way where nothing but the next one would: to be called when
+// a decode has returned. It does nothing where the slot is used.
+func (h *Hook) Flush() {
+	w := &h.walk
+	if h.slot != nil || len(w.nodes) == 0 || h.err != nil {
+		return
+	}
+	end := now()
+	if !h.verified {
+		h.verified = true
+		for _, p := range w.nodes {
+			if h.err = h.lib.verifyTensor(p, true); h.err != nil {
+				return
+			}
+		}
+	}
+	var leafs []ptr
+	for _, p := range w.nodes {
+		for _, s := range p.src() {
+			if s != 0 && !w.in[s] {
+				w.in[s] = true
+				leafs = append(leafs, s)
+			}
+		}
+	}
+	k, err := h.rec.begin(w.nodes, leafs)
+	if err != nil {
+		h.err = err
+		return
+	}
+	e := &h.rec.ev
+	e.Template, e.Start, e.End, e.Thread = k.id, w.start, end, h.thread
+	e.Index, e.Chosen, e.Times = nil, make([][]int64, len(k.chosen)), w.times
+	for _, p := range k.indexAt {
+		e.Index = append(e.Index, w.values[p])
+	}
+	for p, i := range k.wanted {
+		e.Chosen[i] = w.values[p]
+	}
+	h.err = h.rec.finish()
+	w.reset()
+}

@@ -1,0 +1,156 @@
+//go:build linux
+
+package ggml
+
+import (
+	"errors"
+
+	"github.com/ebitengine/purego"
+	"golang.org/x/sys/unix"
+)
+
+// graphCall is the one call through which libllama starts a graph.
+const graphCall = "ggml_backend_sched_graph_compute_async"
+
+// Hook records every graph that libllama starts in this process. Its methods
+// are called on the thread that drives the engine.
+type Hook struct {
+	lib  *Lib
+	rec  *recorder
+	slot *Slot
+	orig uintptr
+	into uintptr // what the slot leads to while on
+
+	verified bool
+	sched    uintptr
+	on       bool
+	thread   uint32
+	cur      *known
+	err      error
+
+	cb        uintptr
+	wantTimes bool
+	wantIDs   bool
+	walk      walk
+}
+
+// HookOptions choose what a hook sees beside the graphs.
+type HookOptions struct {
+	// NodeTimes asks the evaluation callback for the end of every layer.
+	NodeTimes bool
+	// Chosen asks it for index tensors that arise inside a graph.
+	Chosen bool
+	// CallbackOnly leaves the jump slot alone.
+	CallbackOnly bool
+}
+
+// NewHook prepares to record the graphs that the libllama loaded from llama
+// starts. If libllama has no jump slot for them, the evaluation callback sees the
+// nodes instead; see [Hook.Via].
+func NewHook(lib *Lib, llama string, emit Emit, opt HookOptions) (*Hook, error) {
+	h := &Hook{lib: lib, rec: newRecorder(lib, emit), orig: lib.fn[graphCall], wantTimes: opt.NodeTimes, wantIDs: opt.Chosen}
+	if !opt.CallbackOnly {
+		s, err := FindSlot(llama, graphCall, h.orig)
+		switch {
+		case err == nil:
+			h.slot = s
+			h.into = purego.NewCallback(h.compute)
+		case !errors.Is(err, ErrNoSlot):
+			return nil, err
+		}
+	}
+	if h.slot == nil || opt.NodeTimes || opt.Chosen {
+		eval := h.eval
+		if h.slot == nil {
+			eval = h.evalWalk
+			h.walk.reset()
+		}
+		h.cb = purego.NewCallback(eval)
+	}
+	return h, nil
+}
+
+// Via says how graphs are seen: "slot", "slot+callback" or "callback".
+func (h *Hook) Via() string {
+	switch {
+	case h.slot == nil:
+		return "callback"
+	case h.cb != 0:
+		return "slot+callback"
+	}
+	return "slot"
+}
+
+// Callback is the evaluation callback to give to the engine's context, 0 for
+// none.
+func (h *Hook) Callback() uintptr { return h.cb }
+
+// On starts recording, Off stops it and leaves the engine as if never hooked.
+func (h *Hook) On() error {
+	h.on = true
+	h.thread = uint32(unix.Gettid())
+	if h.cb != 0 && h.sched != 0 {
+		h.setCallback(h.cb)
+	}
+	if h.slot != nil {
+		return h.slot.Set(h.into)
+	}
+	return nil
+}
+
+// Off stops recording.
+func (h *Hook) Off() {
+	h.on = false
+	if h.slot != nil {
+		h.slot.Restore()
+	}
+	if h.cb != 0 && h.sched != 0 {
+		h.setCallback(0)
+	}
+}
+
+func (h *Hook) setCallback(cb uintptr) {
+	purego.SyscallN(h.lib.fn["ggml_backend_sched_set_eval_callback"], h.sched, cb, 0)
+}
+
+// Err is the first thing that went wrong while recording.
+func (h *Hook) Err() error { return h.err }
+
+func now() uint64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(err)
+	}
+	return uint64(ts.Nano())
+}
+
+// compute stands in for graphCall. It is called by the engine's thread.
+func (h *Hook) compute(sched, graph uintptr) uintptr {
+	h.sched = sched
+	if h.err == nil && !h.verified {
+		h.err = h.lib.Verify(graph)
+		h.verified = true
+	}
+	if h.err != nil {
+		return h.pass(sched, graph)
+	}
+	nodes, leafs := graphLists(ptr(graph))
+	start := now()
+	k, err := h.rec.begin(nodes, leafs)
+	if err != nil {
+		h.err = err
+		return h.pass(sched, graph)
+	}
+	h.rec.start(k)
+	h.cur = k
+	r := h.pass(sched, graph)
+	h.cur = nil
+	h.rec.ev.Start, h.rec.ev.End, h.rec.ev.Thread = start, now(), h.thread
+	h.err = h.rec.finish()
+	return r
+}
+
+func (h *Hook) pass(sched, graph uintptr) uintptr {
+	r, _, _ := purego.SyscallN(h.orig, sched, graph)
+	return r
+}
