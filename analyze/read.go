@@ -58,8 +58,8 @@ func Read(ctx context.Context, in *trace.Reader, progress func(done, total int64
 // Interrupted returns the error with which an analysis ends once ctx has ended,
 // else nil.
 func Interrupted(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return run.Errorf(run.Interrupted, "analysis interrupted; nothing was written: %w", err)
+	if ctx.Err() != nil {
+		return run.Errorf(run.Interrupted, "analysis interrupted; nothing was written")
 	}
 	return nil
 }

@@ -224,6 +224,14 @@ func (t *Traffic) ObjectFlow(id uint32) (read, written, padding uint64) {
 	return 0, 0, 0
 }
 
+// Start is the time of the first evaluation seen, ns; 0 before any.
+func (t *Traffic) Start() uint64 {
+	if len(t.steps) == 0 {
+		return 0
+	}
+	return t.first
+}
+
 // DecodeTokens is the number of decode steps seen.
 func (t *Traffic) DecodeTokens() int {
 	n := 0

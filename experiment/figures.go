@@ -89,7 +89,7 @@ func (f *figures) count(b *observe.Batch) {
 }
 
 // tables are the tables of our own figures and mrm-trace's metrics.
-func (f *figures) tables(compat *mrm.Result) ([]analyze.Table, error) {
+func (f *figures) tables(compat *mrm.Result, log *tensorgraph.Result) ([]analyze.Table, error) {
 	traffic, err := f.traffic.Tables()
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (f *figures) tables(compat *mrm.Result) ([]analyze.Table, error) {
 	}
 	out := append(traffic, f.growth.Table(f.traffic))
 	out = append(out, life...)
-	out = append(out, f.objectTable())
+	out = append(out, blockTable(log.Caches, f.traffic.Start()), f.objectTable())
 	if compat.HasCSV() {
 		t, err := metricsTable(compat.CSV())
 		if err != nil {

@@ -48,7 +48,7 @@ func (f *finishing) write(ctx context.Context) error {
 	if f.compat, err = f.figures.compat.Result(); err != nil {
 		return err
 	}
-	if f.tables, err = f.figures.tables(f.compat); err != nil {
+	if f.tables, err = f.figures.tables(f.compat, f.result); err != nil {
 		return err
 	}
 	f.judge()

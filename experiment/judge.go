@@ -53,6 +53,7 @@ func (f *finishing) judge() {
 	}
 	add("interpolated", "info", lifetimeFigures, 0, "start and end of every graph evaluation are exact; times inside one are placed in proportion to bytes touched")
 	add("operand_bytes", "info", trafficFigures, 0, "these are operand bytes: what operations read and write; caches absorb part of it before it reaches memory")
+	add("points", "info", []string{"metrics"}, 0, "mrm-trace's metrics take each access as one point, the first byte it touches: working sets count one page and write-once one address for an access of any size; our own tables count bytes")
 	if s := f.model.slice(); s != "" {
 		add("slice", "info", everyFigure, 0, "%s", s)
 	}

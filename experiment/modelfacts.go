@@ -26,6 +26,7 @@ type modelFacts struct {
 	Preset        string `json:"preset,omitempty"`
 	FullLayers    int    `json:"full_layers,omitempty"`
 	Synthetic     bool   `json:"synthetic,omitempty"`
+	WholeDecode   int64  `json:"whole_decode_weight_bytes,omitempty"` // of the model that a slice is cut from
 
 	tensors []tensorgraph.FileTensor
 }
@@ -44,6 +45,9 @@ func readModel(path string) (*modelFacts, *gguf.File, error) {
 	}
 	if f.Synthetic != nil {
 		m.Preset, m.FullLayers = f.Synthetic.Preset, f.Synthetic.FullLayers
+		if w := f.Summary(gguf.F16).Whole; w != nil {
+			m.WholeDecode = w.DecodeBytes
+		}
 	}
 	for _, t := range f.Tensors {
 		m.tensors = append(m.tensors, tensorgraph.FileTensor{Name: t.Name, Offset: uint64(t.Offset), Size: uint64(t.Bytes), DType: t.Type.String()})
@@ -56,8 +60,8 @@ func (m *modelFacts) slice() string {
 	if m == nil || m.FullLayers <= m.Layers || m.Layers == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the model is a slice of %d of the %d layers of %s: per-layer figures hold as they are, totals of the whole model scale by %.3g for what lies in layers",
-		m.Layers, m.FullLayers, m.Preset, float64(m.FullLayers)/float64(m.Layers))
+	return fmt.Sprintf("the model is a slice of %d of the %d layers of %s: figures are of the slice; what lies in layers scales by %.3g for the whole model, a token of which would read %s of weights",
+		m.Layers, m.FullLayers, m.Preset, float64(m.FullLayers)/float64(m.Layers), units.Bytes(float64(m.WholeDecode)))
 }
 
 // memoryNote warns of a model that does not fit into memory.

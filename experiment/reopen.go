@@ -56,7 +56,7 @@ func reportOf(ctx context.Context, r *run.Run) (*report.Data, error) {
 	if f.compat, err = f.figures.compat.Result(); err != nil {
 		return nil, err
 	}
-	if f.tables, err = f.figures.tables(f.compat); err != nil {
+	if f.tables, err = f.figures.tables(f.compat, f.result); err != nil {
 		return nil, err
 	}
 	f.effect(func(string, string, []string, uint64, string, ...any) {})

@@ -3,11 +3,13 @@ package experiment
 import (
 	"cmp"
 	"encoding/csv"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tierscope/tierscope/analyze"
+	"github.com/tierscope/tierscope/collect/tensorgraph"
 	"github.com/tierscope/tierscope/observe"
 )
 
@@ -17,6 +19,40 @@ func biggest(objects []observe.Object, n int) []observe.Object {
 	all := slices.DeleteFunc(slices.Clone(objects), func(o observe.Object) bool { return o.Kind == "mapping" })
 	slices.SortStableFunc(all, func(a, b observe.Object) int { return cmp.Compare(b.Size, a.Size) })
 	return all[:min(n, len(all))]
+}
+
+// blockTable lists the lives of KV blocks: times in seconds since the first access
+// of the trace.
+func blockTable(caches []tensorgraph.CacheBlocks, start uint64) analyze.Table {
+	t := analyze.Table{Name: "kv_blocks"}
+	for _, c := range [][2]string{
+		{"layers", ""}, {"block", ""}, {"life", ""}, {"first_cell", ""}, {"cells", ""}, {"bytes", "B"}, {"sequence", ""}, {"first_position", ""}, {"last_position", ""},
+		{"allocated_s", "s"}, {"first_write_s", "s"}, {"last_write_s", "s"}, {"cells_written", ""}, {"cells_rewritten", ""},
+		{"first_read_s", "s"}, {"last_read_s", "s"}, {"reads", ""}, {"freed_s", "s"},
+	} {
+		exact := analyze.Exact
+		if c[1] == "s" {
+			exact = analyze.Interpolated
+		}
+		t.Columns = append(t.Columns, analyze.TableColumn{Name: c[0], Unit: c[1], Exactness: exact})
+	}
+	since := func(ns uint64, known bool) any {
+		if !known || ns < start {
+			return nil
+		}
+		return float64(ns-start) / 1e9
+	}
+	for _, c := range caches {
+		layers := fmt.Sprintf("%d layers", len(c.Layers))
+		for _, b := range c.Blocks {
+			t.Rows = append(t.Rows, []any{
+				layers, uint64(b.Block), uint64(b.Life), uint64(b.FirstCell), uint64(b.Cells), uint64(b.Cells) * c.CellBytes, int64(b.Seq), int64(b.FirstPos), int64(b.LastPos),
+				since(b.Allocated, true), since(b.FirstWrite, b.Writes > 0), since(b.LastWrite, b.Writes > 0), b.Writes, b.Rewritten,
+				since(b.FirstRead, b.Reads > 0), since(b.LastRead, b.Reads > 0), b.Reads, since(b.Freed, !b.Live),
+			})
+		}
+	}
+	return t
 }
 
 // metricUnits are the units of the columns of metrics.csv.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -34,8 +35,7 @@ func (s *single) engine(ctx context.Context, dir *run.Dir, job *llamacpp.Job) (f
 	host := machine.New("")
 	baseline, err := host.Baseline(ctx, machine.BaselineTime/4, machine.BaselinePeriod/2)
 	if err != nil {
-		log.Close()
-		return nothing, run.Errorf(run.Interrupted, "interrupted: %w", err)
+		return nothing, errors.Join(run.Errorf(run.Interrupted, "interrupted: %w", err), log.Close())
 	}
 	throttles := host.Throttles()
 	w := &watch{GraphWriter: log, say: s.Progress, prompts: len(job.Prompts), host: host}

@@ -49,18 +49,18 @@ func (r *SymbolResult) WriteText(w io.Writer) error {
 func writeRow(w io.Writer, row []any) {
 	for i, c := range row {
 		if i > 0 {
-			io.WriteString(w, "\t")
+			fmt.Fprint(w, "\t")
 		}
 		switch v := c.(type) {
 		case nil:
-			io.WriteString(w, "-")
+			fmt.Fprint(w, "-")
 		case string:
-			io.WriteString(w, strings.NewReplacer("\t", " ", "\n", " ").Replace(v))
+			fmt.Fprint(w, strings.NewReplacer("\t", " ", "\n", " ").Replace(v))
 		case json.RawMessage:
-			io.WriteString(w, cmp.Or(strings.TrimPrefix(string(v), "null"), "-"))
+			fmt.Fprint(w, cmp.Or(strings.TrimPrefix(string(v), "null"), "-"))
 		default:
 			fmt.Fprint(w, v)
 		}
 	}
-	io.WriteString(w, "\n")
+	fmt.Fprintln(w)
 }

@@ -165,8 +165,12 @@ func padded(b []byte) []byte {
 	return append(make([]byte, 0, len(b)+8), b...)
 }
 
+// oldDictionary is what files from before 2015 call dictionary pages and the codes into
+// them, and some writers still do.
+const oldDictionary = format.Encoding(2)
+
 func (c *chunkReader) dictionary(h *format.DictionaryPageHeader) (page, error) {
-	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary {
+	if h.Encoding != format.Plain && h.Encoding != oldDictionary {
 		return page{}, fmt.Errorf("dictionary encoded as %v", h.Encoding)
 	}
 	b, err := c.inflate(c.raw, int(c.header.UncompressedPageSize), true)

@@ -128,7 +128,7 @@ func (r *colReader[T]) beginPage(p page) (err error) {
 		}
 	}
 	r.vals, r.badVals = nil, nil
-	r.isDict = p.enc == format.RLEDictionary || p.enc == format.PlainDictionary
+	r.isDict = p.enc == format.RLEDictionary || p.enc == oldDictionary
 	if r.isDict {
 		if len(p.values) == 0 { // all null
 			r.codes = hybrid{}

@@ -119,9 +119,7 @@ func (g *GraphWriter) Flush() error {
 
 // Close flushes, syncs and closes.
 func (g *GraphWriter) Close() error {
-	err := errors.Join(g.Flush(), g.f.Sync(), g.f.Close())
-	g.enc.Close()
-	return err
+	return errors.Join(g.Flush(), g.f.Sync(), g.f.Close(), g.enc.Close())
 }
 
 // GraphReader reads a graph log from its beginning. One goroutine.

@@ -128,18 +128,18 @@ type KVOp struct {
 
 // Output is a finished request.
 type Output struct {
-	Request      uint32  `json:"request"`
-	Seq          int32   `json:"seq"`
-	Prompt       string  `json:"prompt"`
-	Text         string  `json:"text"`
-	PromptTokens int     `json:"prompt_tokens"`
-	ReusedTokens int     `json:"reused_tokens"` // found in the KV cache already
-	OutputTokens int     `json:"output_tokens"`
-	Start        uint64  `json:"start"`
-	FirstToken   uint64  `json:"first_token"`
-	End          uint64  `json:"end"`
-	Stopped      string  `json:"stopped"` // end_of_text, tokens, context, interrupted
-	Category     string  `json:"category,omitempty"`
+	Request      uint32 `json:"request"`
+	Seq          int32  `json:"seq"`
+	Prompt       string `json:"prompt"`
+	Text         string `json:"text"`
+	PromptTokens int    `json:"prompt_tokens"`
+	ReusedTokens int    `json:"reused_tokens"` // found in the KV cache already
+	OutputTokens int    `json:"output_tokens"`
+	Start        uint64 `json:"start"`
+	FirstToken   uint64 `json:"first_token"`
+	End          uint64 `json:"end"`
+	Stopped      string `json:"stopped"` // end_of_text, tokens, context, interrupted
+	Category     string `json:"category,omitempty"`
 }
 
 // Trial is one block of the calibration: the same tokens decoded with the

@@ -44,9 +44,6 @@ var layout = [...]layoutColumn{
 	text("space", observe.ColSpace, func(b *observe.Batch) *observe.Strings { return &b.Space }),
 }
 
-// compatColumns is how many columns mrm-trace has.
-const compatColumns = 18
-
 // layoutColumn makes the writer and the reader of one column.
 type layoutColumn struct {
 	name   string

@@ -4,9 +4,8 @@ import "github.com/tierscope/tierscope/observe"
 
 // input is what a state keeps between batches to read columns quickly.
 type input struct {
-	time, addr, page, id buf64
-	typ, op              buf32
-	lab                  [blockLen]uint32
+	time, addr, page buf64
+	lab              [blockLen]uint32
 
 	typeDict, opDict *observe.Dict
 	typeOf           []int32 // own number by code of typeDict
@@ -16,25 +15,13 @@ type input struct {
 	lastLab uint32
 }
 
-type (
-	buf64 struct {
-		v   []uint64
-		own []uint64
-	}
-	buf32 struct {
-		v   []uint32
-		own []uint32
-	}
-)
-
-func (b *buf64) load(c *observe.Column[uint64], n int) {
-	b.v = c.Slice(b.own, n)
-	if c.Form != observe.Slice {
-		b.own = b.v
-	}
+// buf64 is a column as a slice.
+type buf64 struct {
+	v   []uint64
+	own []uint64 // memory of ours, for columns that have none
 }
 
-func (b *buf32) load(c *observe.Column[uint32], n int) {
+func (b *buf64) load(c *observe.Column[uint64], n int) {
 	b.v = c.Slice(b.own, n)
 	if c.Form != observe.Slice {
 		b.own = b.v

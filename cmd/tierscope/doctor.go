@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tierscope/tierscope/collect"
 	"github.com/tierscope/tierscope/engine/fetch"
+	"github.com/tierscope/tierscope/experiment"
 	"github.com/tierscope/tierscope/run"
 	"github.com/tierscope/tierscope/system/probe"
 )
@@ -22,7 +24,7 @@ package clients. A capability is there when the thing itself was done, in small.
 why and what would help; Debian packages are put together in one line.
 
 With --json one document is printed: {"capabilities": [{"name", "ok", "why", "fix", "use", "demo", "package"}], "apt",
-"demo_lacks"}. "demo" marks what a first run needs.
+"demo_lacks", "collectors": [{"name", "sees", "needs", "costs", "cannot_see"}]}. "demo" marks what a first run needs.
 
 Exit code 0 if all is there that a first run needs, else 4.`,
 		Example: `  tierscope doctor
@@ -59,7 +61,8 @@ func (a *app) printCapabilities(list []probe.Capability) error {
 			Capabilities []probe.Capability `json:"capabilities"`
 			Apt          string             `json:"apt"`
 			Lacks        []string           `json:"demo_lacks"`
-		}{list, apt, lacks})
+			Collectors   []collect.Spec     `json:"collectors"`
+		}{list, apt, lacks, experiment.Specs()})
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, c := range list {
@@ -74,6 +77,10 @@ func (a *app) printCapabilities(list []probe.Capability) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	for _, s := range experiment.Specs() {
+		fmt.Fprintf(a.stdout, "\ncollector %s\n  sees        %s\n  needs       %s\n  costs       %s\n  cannot see  %s\n", s.Name, s.Sees,
+			strings.Join(s.Needs, "\n              "), s.Costs, strings.Join(s.CannotSee, "\n              "))
 	}
 	if apt != "" {
 		fmt.Fprintf(a.stdout, "\nmissing packages:\n  %s\n", apt)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/tierscope/tierscope/internal/ggml"
@@ -39,6 +40,7 @@ type Result struct {
 	Outputs   []trace.Output
 	Trials    []trace.Trial
 	Blocks    []trace.KVBlockRow
+	Caches    []CacheBlocks
 	Steps     int    // calls of decode
 	Evals     int    // graph evaluations
 	Templates int    // distinct graphs
@@ -52,6 +54,14 @@ type Result struct {
 	Unmapped       uint64 // objects outside the engine's mappings
 	Rows           uint64
 	Start, Stop    uint64 // first and last time seen
+}
+
+// CacheBlocks are the lives of the blocks of the KV caches whose cells are taken
+// and freed together: those of all layers, or of those with a sliding window.
+type CacheBlocks struct {
+	Layers    []int32 // in order, each once
+	CellBytes uint64  // bytes a cell, over all layers, K and V
+	Blocks    []region.KVBlock
 }
 
 // replayer expands a graph log.
@@ -260,6 +270,10 @@ func (r *replayer) beginStep(s trace.Step) error {
 
 // kvOp frees or moves cells.
 func (r *replayer) kvOp(op trace.KVOp) error {
+	// What happened before must be told before: the cells' values end here.
+	if err := r.rows.flush(); err != nil {
+		return err
+	}
 	before := r.used()
 	for _, g := range r.groups {
 		switch op.Op {
@@ -324,7 +338,15 @@ func (r *replayer) end() error {
 func (r *replayer) kvBlocks() []trace.KVBlockRow {
 	var out []trace.KVBlockRow
 	for _, g := range r.groups {
-		for _, b := range g.blocks.Rows() {
+		lives := CacheBlocks{Blocks: g.blocks.Rows()}
+		for _, k := range g.layers {
+			lives.CellBytes += k.cellBytes
+			lives.Layers = append(lives.Layers, r.objects.all[k.object-1].Layer)
+		}
+		slices.Sort(lives.Layers)
+		lives.Layers = slices.Compact(lives.Layers)
+		r.res.Caches = append(r.res.Caches, lives)
+		for _, b := range lives.Blocks {
 			for _, k := range g.layers {
 				o := &r.objects.all[k.object-1]
 				out = append(out, b.Row(regionID(o), o.Base, k.pitchOf()))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 
@@ -46,7 +47,9 @@ func Child(in io.Reader) int {
 	if err := e.json(trace.KindEnd, end); err != nil {
 		fmt.Fprintln(os.Stderr, "engine child:", err)
 	}
-	p.Close()
+	if err := p.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "engine child:", err)
+	}
 	return end.Class
 }
 
@@ -126,8 +129,10 @@ func (s *session) experts() int {
 	if !ok {
 		return 0
 	}
-	n := 0
-	fmt.Sscan(v, &n)
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		return 0
+	}
 	return n
 }
 

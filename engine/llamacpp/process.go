@@ -92,6 +92,7 @@ func start(cmd *exec.Cmd) (<-chan error, error) {
 		started <- err
 		if err == nil {
 			exited <- cmd.Wait()
+			close(exited)
 		}
 	}()
 	return exited, <-started
@@ -113,7 +114,8 @@ func (p *process) follow(ctx context.Context, exited <-chan error) error {
 	for {
 		if err := p.drain(); err != nil {
 			p.cmd.Process.Kill()
-			<-exited
+			for range exited { // killed: how it ended says nothing
+			}
 			return err
 		}
 		select {
