@@ -149,6 +149,10 @@ type Trial struct {
 	On     bool   `json:"on"`
 	Tokens uint32 `json:"tokens"`
 	NS     uint64 `json:"ns"`
+	// Evals graph evaluations were in it, and the hook's own code took Hook ns of
+	// them; both 0 where it did not say.
+	Evals uint64 `json:"evals,omitempty"`
+	Hook  uint64 `json:"hook_ns,omitempty"`
 }
 
 // End is the last record of a log that ended in order.

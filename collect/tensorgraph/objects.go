@@ -78,7 +78,7 @@ func classify(t *ggml.Tensor, b ggml.Buffer, known bool) (class, kind string, la
 		return observe.ClassUnknown, "", layerOf(t.Name)
 	case b.Usage == ggml.UsageWeights:
 		return observe.ClassWeight, "", layerOf(t.Name)
-	case strings.HasPrefix(t.Name, "cache_"):
+	case t.Op == 0 && strings.HasPrefix(t.Name, "cache_"): // not a copy of one, which is named after it
 		kind, _, _ = strings.Cut(strings.TrimPrefix(t.Name, "cache_"), "_")
 		return observe.ClassKVCache, kind, layerOf(t.Name)
 	case t.Flags&ggml.FlagInput != 0:

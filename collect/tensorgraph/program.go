@@ -276,7 +276,9 @@ func (c *compiler) gather(a access, t *ggml.Tensor, idx int32, stacked bool) err
 		return nil
 	}
 	a.row = rowShape{off: off, piece: one[0].piece, pitch: t.Nb[rows], whole: whole, per: 1 << 30}
-	if !stacked {
+	if a.op == "get_rows" {
+		// Each column of the index tensor has a matrix of its own; the experts of all
+		// tokens share one.
 		a.row.outer = t.Nb[2]
 		a.row.per = max(1, int(c.t.Tensors[idx].Ne[0]))
 	}

@@ -17,7 +17,8 @@ const blockTokens = 16
 // calibrate measures what the observer costs: the same tokens at the same positions are
 // decoded again and again, the probe on in one block and off in the other of
 // each pair, in changing order. What a slow drift of the machine does to one it
-// does to the other.
+// does to the other. An evaluation callback without the slot cannot be taken away
+// from a context, so there "off" is a second context that never had it.
 func (s *session) calibrate() error {
 	if err := s.clear(); err != nil {
 		return err
@@ -33,6 +34,19 @@ func (s *session) calibrate() error {
 	for i := range tokens {
 		tokens[i] = llama.Token(rng.Int32N(llama.VocabNTokens(s.vocab)))
 	}
+	on, mem := s.ctx, s.mem
+	defer func() { s.ctx, s.mem = on, mem }()
+	off, offMem := on, mem
+	if s.hook.Via() == "callback" {
+		var err error
+		if off, offMem, err = s.newContext(0); err != nil {
+			return err
+		}
+		defer llama.Free(off)
+		if s.lib.pool != 0 {
+			llama.AttachThreadpool(off, s.lib.pool, s.lib.pool)
+		}
+	}
 	decode := func(from, n int) error {
 		s.batch.Clear()
 		for i, t := range tokens[from : from+n] {
@@ -45,9 +59,17 @@ func (s *session) calibrate() error {
 	if err := decode(0, prefix); err != nil {
 		return err
 	}
-	block := func(on bool) (uint64, error) {
+	if off != on {
+		s.ctx = off
+		if err := decode(0, prefix); err != nil {
+			return err
+		}
+	}
+	block := func(probed bool) (uint64, error) {
 		s.hook.Off()
-		if on {
+		s.ctx, s.mem = off, offMem
+		if probed {
+			s.ctx, s.mem = on, mem
 			if err := s.hook.On(); err != nil {
 				return 0, run.Errorf(run.Capability, "graph hook: %w", err)
 			}
@@ -66,22 +88,22 @@ func (s *session) calibrate() error {
 		_, err := llama.MemorySeqRm(s.mem, 0, llama.Pos(prefix), -1)
 		return ns, err
 	}
-	for _, on := range []bool{true, false} { // warm up both ways, unmeasured
-		if _, err := block(on); err != nil {
+	for _, probed := range []bool{true, false} { // warm up both ways, unmeasured
+		if _, err := block(probed); err != nil {
 			return err
 		}
 	}
 	for pair := range s.job.Pairs {
 		order := [2]bool{pair%2 == 0, pair%2 != 0}
-		for _, on := range order {
+		for _, probed := range order {
 			if s.stopped.Load() {
 				return nil
 			}
-			ns, err := block(on)
+			ns, err := block(probed)
 			if err != nil {
 				return err
 			}
-			if err := s.out.json(trace.KindTrial, trace.Trial{Pair: uint32(pair), On: on, Tokens: blockTokens, NS: ns}); err != nil {
+			if err := s.out.json(trace.KindTrial, trace.Trial{Pair: uint32(pair), On: probed, Tokens: blockTokens, NS: ns}); err != nil {
 				return err
 			}
 		}

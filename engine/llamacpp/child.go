@@ -145,7 +145,23 @@ var flashTypes = map[string]llama.FlashAttentionType{
 	"auto": llama.FlashAttentionTypeAuto, "on": llama.FlashAttentionTypeEnabled, "off": llama.FlashAttentionTypeDisabled,
 }
 
+// open makes the context that the requests run in.
 func (s *session) open() error {
+	callback := uintptr(0)
+	if s.hook != nil {
+		callback = s.hook.Callback()
+	}
+	var err error
+	if s.ctx, s.mem, err = s.newContext(callback); err != nil {
+		return err
+	}
+	s.batch = llama.BatchInit(int32(max(s.job.MicroBatch, s.job.Sequences)), 0, 1)
+	s.kv = make([][]llama.Token, s.job.Sequences)
+	s.conv = make([]conversation, s.job.Sequences)
+	return nil
+}
+
+func (s *session) newContext(callback uintptr) (llama.Context, llama.Memory, error) {
 	j := s.job
 	p := llama.ContextDefaultParams()
 	p.NCtx = uint32(j.Context * j.Sequences)
@@ -159,23 +175,18 @@ func (s *session) open() error {
 	p.TypeV, ok2 = kvTypes[j.TypeV]
 	p.FlashAttentionType, ok3 = flashTypes[j.FlashAttn]
 	if !ok1 || !ok2 || !ok3 {
-		return run.Errorf(run.Misuse, "KV types %q, %q or flash attention %q: not among those llama.cpp has", j.TypeK, j.TypeV, j.FlashAttn)
+		return 0, 0, run.Errorf(run.Misuse, "KV types %q, %q or flash attention %q: not among those llama.cpp has", j.TypeK, j.TypeV, j.FlashAttn)
 	}
-	if s.hook != nil {
-		p.CbEval = s.hook.Callback()
-	}
+	p.CbEval = callback
 	ctx, err := llama.InitFromModel(s.model, p)
 	if err != nil || ctx == 0 {
-		return run.Errorf(run.Engine, "llama.cpp cannot make a context of %d tokens with KV types %s, %s and flash attention %s; its own words are in raw/engine.log", p.NCtx, j.TypeK, j.TypeV, j.FlashAttn)
+		return 0, 0, run.Errorf(run.Engine, "llama.cpp cannot make a context of %d tokens with KV types %s, %s and flash attention %s; its own words are in raw/engine.log", p.NCtx, j.TypeK, j.TypeV, j.FlashAttn)
 	}
-	s.ctx = ctx
-	if s.mem, err = llama.GetMemory(ctx); err != nil {
-		return run.Errorf(run.Engine, "KV cache: %w", err)
+	mem, err := llama.GetMemory(ctx)
+	if err != nil {
+		return 0, 0, run.Errorf(run.Engine, "KV cache: %w", err)
 	}
-	s.batch = llama.BatchInit(int32(p.NBatch), 0, 1)
-	s.kv = make([][]llama.Token, j.Sequences)
-	s.conv = make([]conversation, j.Sequences)
-	return nil
+	return ctx, mem, nil
 }
 
 func (s *session) describe(pool bool) error {

@@ -27,6 +27,7 @@ type Hook struct {
 	thread   uint32
 	cur      *known
 	err      error
+	cost     Cost
 
 	cb        uintptr
 	wantTimes bool
@@ -113,6 +114,16 @@ func (h *Hook) setCallback(cb uintptr) {
 	purego.SyscallN(h.lib.fn["ggml_backend_sched_set_eval_callback"], h.sched, cb, 0)
 }
 
+// Cost is what the hook itself took, the engine's part left out. Where the slot is
+// not used it stays zero, and the callback's part is not in it.
+type Cost struct {
+	Evals uint64 // graph evaluations
+	NS    uint64
+}
+
+// Cost returns what all evaluations so far took.
+func (h *Hook) Cost() Cost { return h.cost }
+
 // Err is the first thing that went wrong while recording.
 func (h *Hook) Err() error { return h.err }
 
@@ -134,8 +145,8 @@ func (h *Hook) compute(sched, graph uintptr) uintptr {
 	if h.err != nil {
 		return h.pass(sched, graph)
 	}
+	begin := now()
 	nodes, leafs := graphLists(ptr(graph))
-	start := now()
 	k, err := h.rec.begin(nodes, leafs)
 	if err != nil {
 		h.err = err
@@ -143,10 +154,14 @@ func (h *Hook) compute(sched, graph uintptr) uintptr {
 	}
 	h.rec.start(k)
 	h.cur = k
+	start := now()
 	r := h.pass(sched, graph)
+	end := now()
 	h.cur = nil
-	h.rec.ev.Start, h.rec.ev.End, h.rec.ev.Thread = start, now(), h.thread
+	h.rec.ev.Start, h.rec.ev.End, h.rec.ev.Thread = start, end, h.thread
 	h.err = h.rec.finish()
+	h.cost.Evals++
+	h.cost.NS += start - begin + now() - end
 	return r
 }
 
