@@ -178,6 +178,7 @@ func (l *Lifetime) Tables() ([]Table, error) {
 	for i := 2; i <= 4; i++ {
 		sum.Columns[i].Exactness = Sketched
 	}
+	sum.Columns[5].Exactness = Interpolated
 	dist := Table{Name: "lifetime_distribution", Columns: columns("region_type", "", "lower_s", "s", "upper_s", "s", "bytes", "B")}
 	for _, name := range slices.Sorted(maps.Keys(l.classes)) {
 		c := l.classes[name]

@@ -73,7 +73,7 @@ func cell(v any, unit string) string {
 		return units.Seconds(f / 1e9)
 	case unit == "s":
 		return units.Seconds(f)
-	case unit == "B":
+	case unit == "B", unit == "B/token": // its name says per token
 		return units.Bytes(f)
 	case isFloat:
 		return units.Number(f)

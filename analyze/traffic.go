@@ -262,7 +262,7 @@ func (t *Traffic) byToken() Table {
 }
 
 func (t *Traffic) byLayer() Table {
-	out := Table{Name: "traffic_by_layer", Columns: columns("layer", "", "region_type", "", "bytes_read", "B", "bytes_written", "B", "padding_bytes_read", "B", "decode_bytes_read_per_token", "B")}
+	out := Table{Name: "traffic_by_layer", Columns: columns("layer", "", "region_type", "", "bytes_read", "B", "bytes_written", "B", "padding_bytes_read", "B", "decode_bytes_read_per_token", "B/token")}
 	type key struct {
 		layer int32
 		class string
@@ -302,7 +302,7 @@ func per(bytes uint64, tokens int) any {
 }
 
 func (t *Traffic) byRegion() Table {
-	out := Table{Name: "traffic_by_region", Columns: columns("region_type", "", "bytes_read", "B", "bytes_written", "B", "padding_bytes_read", "B", "decode_bytes_read_per_token", "B", "decode_bytes_written_per_token", "B", "objects", "")}
+	out := Table{Name: "traffic_by_region", Columns: columns("region_type", "", "bytes_read", "B", "bytes_written", "B", "padding_bytes_read", "B", "decode_bytes_read_per_token", "B/token", "decode_bytes_written_per_token", "B/token", "objects", "")}
 	type sum struct {
 		flow
 		decode  flow

@@ -8,12 +8,19 @@ import (
 	"github.com/tierscope/tierscope/run"
 )
 
+// States of a run's directory in a [RunResult].
+const (
+	StateNone       = "none"       // nothing ran: there is no directory
+	StateUnfinished = "unfinished" // no manifest: 'tierscope recover' finishes it
+)
+
 // RunResult is what one run of a plan left, as `run --json` prints it.
 type RunResult struct {
-	Dir         string     `json:"run_dir"`
+	Dir         string     `json:"run_dir"` // "" if nothing ran
 	RunID       string     `json:"run_id"`
+	State       string     `json:"state"` // complete, partial, unfinished, none
 	Warmup      bool       `json:"warmup"`
-	RunValidity string     `json:"run_validity"`
+	RunValidity string     `json:"run_validity"` // "" if nothing ran
 	Valid       bool       `json:"valid"`
 	Notes       []run.Note `json:"notes"`
 	Resumed     bool       `json:"resumed,omitempty"` // finished by an earlier call
@@ -25,6 +32,7 @@ type RunResult struct {
 type Results struct {
 	Runs    []RunResult `json:"runs"`
 	Summary string      `json:"summary"`
+	Error   string      `json:"error,omitempty"` // the one that Execute returned
 }
 
 // Execution is how a plan is run.
@@ -39,49 +47,22 @@ type Execution struct {
 	Progress func(format string, args ...any)
 	// Pairs is the number of calibration pairs; 0 = the default.
 	Pairs int
+	// Hurry, if not nil, is closed when an interrupted run shall not even be
+	// finished: its directory is left for recover.
+	Hurry <-chan struct{}
 }
 
-// Execute runs the plan, one run after the other. Results are complete for what
-// ran, also beside an error. A run that fails does not keep the others from
-// running, unless it is interrupted, its plan is wrong or the disk is full.
+// Execute runs the plan, one run after the other. What cannot run is refused
+// before anything is written. Results are complete for what ran, also beside an
+// error, and never nil. A run that fails does not keep the others from running,
+// unless it is interrupted, the disk is full or the engine cannot be observed; a
+// model that the engine cannot load is not tried again.
 func (x *Execution) Execute(ctx context.Context) (*Results, error) {
 	if x.Progress == nil {
 		x.Progress = func(string, ...any) {}
 	}
-	hash, err := x.Plan.Hash()
-	if err != nil {
-		return nil, err
-	}
-	prompts, err := x.Plan.Config.LoadPrompts()
-	if err != nil {
-		return nil, err
-	}
-	if len(prompts) == 0 {
-		prompts = DefaultPrompts()
-	}
 	res := &Results{Runs: []RunResult{}}
-	var failed error
-	for i := range x.Plan.Runs {
-		p := &x.Plan.Runs[i]
-		if done := x.finished(p, hash); done != nil {
-			x.Progress("run %d of %d: %s is finished already", i+1, len(x.Plan.Runs), done.RunID)
-			res.Runs = append(res.Runs, *done)
-			continue
-		}
-		x.Progress("run %d of %d: %s", i+1, len(x.Plan.Runs), p.RunID(x.Stamp))
-		one := &single{Execution: x, planned: p, hash: hash, prompts: prompts}
-		r, err := one.execute(ctx)
-		if r != nil {
-			res.Runs = append(res.Runs, *r)
-		}
-		if err != nil {
-			x.Progress("%s: %v", p.RunID(x.Stamp), err)
-			failed = worse(failed, err)
-			if c := run.ClassOf(err); c == run.Interrupted || c == run.Misuse || c == run.IO || c == run.Capability || c == run.Corrupt {
-				break
-			}
-		}
-	}
+	err := x.runs(ctx, res)
 	valid, warm := 0, 0
 	for _, r := range res.Runs {
 		if r.Warmup {
@@ -91,14 +72,56 @@ func (x *Execution) Execute(ctx context.Context) (*Results, error) {
 		}
 	}
 	res.Summary = fmt.Sprintf("%d of %d runs valid, %d warm-ups apart", valid, len(x.Plan.Runs)-x.Plan.Warmups(), warm)
-	return res, failed
+	if err != nil {
+		res.Error = err.Error()
+	}
+	return res, err
 }
 
-func worse(a, b error) error {
-	if a == nil {
-		return b
+func (x *Execution) runs(ctx context.Context, res *Results) error {
+	sh, err := x.prepare(ctx)
+	if err != nil {
+		return err
 	}
-	return a
+	defer sh.close()
+	var first error
+	failed, total := 0, len(x.Plan.Runs)
+	for i := range x.Plan.Runs {
+		p := &x.Plan.Runs[i]
+		if done := x.finished(p, sh.hash); done != nil {
+			x.Progress("run %d of %d: %s is finished already", i+1, total, done.RunID)
+			res.Runs = append(res.Runs, *done)
+			continue
+		}
+		x.Progress("run %d of %d: %s", i+1, total, p.RunID(x.Stamp))
+		one := &single{Execution: x, shared: sh, planned: p}
+		r, err := one.execute(ctx)
+		if err != nil {
+			r.Error = err.Error()
+		}
+		res.Runs = append(res.Runs, r)
+		if err == nil {
+			continue
+		}
+		if total == 1 || p.Spec.Runnable() == nil && stops(err) {
+			return err
+		}
+		x.Progress("  %v", err)
+		if failed++; first == nil {
+			first = err
+		}
+	}
+	if first != nil {
+		return fmt.Errorf("%d of %d runs failed, the first: %w", failed, total, first)
+	}
+	return nil
+}
+
+// stops reports whether the runs behind one that failed with err would fail too,
+// or are not wanted.
+func stops(err error) bool {
+	c := run.ClassOf(err)
+	return c == run.Interrupted || c == run.IO || c == run.Capability
 }
 
 // base is the directory of a planned run's model.
@@ -115,19 +138,28 @@ func (x *Execution) finished(p *PlannedRun, hash string) *RunResult {
 	if !x.Resume {
 		return nil
 	}
-	dirs, err := filepath.Glob(filepath.Join(x.base(), p.Model, escapeGlob(p.ID)+"_*"))
+	dirs, err := filepath.Glob(filepath.Join(escapeGlob(x.base()), escapeGlob(p.Model), escapeGlob(p.ID)+"_*"))
 	if err != nil {
 		return nil
 	}
 	for _, d := range dirs {
 		r, err := run.Open(d)
-		if err != nil || r.State != run.Finished || r.Metadata == nil || r.Metadata.PlanHash != hash || r.Manifest.State != "complete" {
+		if err != nil || r.State != run.Finished || r.Metadata == nil || r.Metadata.PlanHash != hash || r.Manifest.State != run.StateComplete {
 			continue
 		}
 		v := r.Metadata.Validity
-		return &RunResult{Dir: d, RunID: r.Metadata.RunID, Warmup: p.Warmup, RunValidity: v.RunValidity, Valid: v.Valid, Notes: v.Notes, Resumed: true}
+		return &RunResult{Dir: d, RunID: r.Metadata.RunID, State: run.StateComplete, Warmup: p.Warmup,
+			RunValidity: v.RunValidity, Valid: v.Valid, Notes: listed(v.Notes), Resumed: true}
 	}
 	return nil
+}
+
+// listed makes no notes an empty list.
+func listed(notes []run.Note) []run.Note {
+	if notes == nil {
+		return []run.Note{}
+	}
+	return notes
 }
 
 func escapeGlob(s string) string {

@@ -32,7 +32,7 @@ const analysisMemory = 48 << 20
 func newFigures(ctx context.Context, temp string) *figures {
 	return &figures{
 		ctx: ctx, traffic: analyze.NewTraffic(), lifetime: analyze.NewLifetime(), growth: analyze.NewGrowth(), regions: analyze.NewRegions(),
-		compat: mrm.New(mrm.Options{Memory: analysisMemory, TempDir: temp, Check: ctx.Err}),
+		compat: mrm.New(mrm.Options{Memory: analysisMemory, TempDir: temp, Check: func() error { return analyze.Interrupted(ctx) }}),
 	}
 }
 
@@ -64,8 +64,8 @@ func (f *figures) Mark(m observe.Mark) error {
 
 // Accesses implements [observe.Sink].
 func (f *figures) Accesses(b *observe.Batch) error {
-	if err := f.ctx.Err(); err != nil {
-		return run.Errorf(run.Interrupted, "interrupted: %w", err)
+	if err := analyze.Interrupted(f.ctx); err != nil {
+		return err
 	}
 	for _, a := range []analyze.Analysis{f.traffic, f.lifetime, f.compat} {
 		if err := a.Observe(b); err != nil {
@@ -74,6 +74,14 @@ func (f *figures) Accesses(b *observe.Batch) error {
 	}
 	f.count(b)
 	return f.regions.Observe(b)
+}
+
+// points takes accesses without sizes, from which only mrm-trace's figures follow.
+func (f *figures) points(b *observe.Batch) error {
+	if err := analyze.Interrupted(f.ctx); err != nil {
+		return err
+	}
+	return f.compat.Observe(b)
 }
 
 // count adds up how much of the traffic has no known region.
@@ -111,15 +119,15 @@ func (f *figures) tables(compat *mrm.Result, log *tensorgraph.Result) ([]analyze
 	return out, nil
 }
 
-// shownObjects is how many objects the table of the biggest holds.
-const shownObjects = 60
+// shownObjects is how many objects the table of the busiest holds.
+const shownObjects = 40
 
 func (f *figures) objectTable() analyze.Table {
 	t := analyze.Table{Name: "objects"}
 	for _, c := range [][2]string{{"name", ""}, {"region_type", ""}, {"layer", ""}, {"size", "B"}, {"dtype", ""}, {"buffer", ""}, {"bytes_read", "B"}, {"bytes_written", "B"}} {
 		t.Columns = append(t.Columns, analyze.TableColumn{Name: c[0], Unit: c[1], Exactness: analyze.Exact})
 	}
-	for _, o := range biggest(f.objects, shownObjects) {
+	for _, o := range f.busiest(shownObjects) {
 		var layer any
 		if o.Layer != observe.NoLayer {
 			layer = int64(o.Layer)

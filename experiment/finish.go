@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/tierscope/tierscope/analyze"
@@ -12,6 +13,7 @@ import (
 	"github.com/tierscope/tierscope/collect/tensorgraph"
 	"github.com/tierscope/tierscope/observe"
 	"github.com/tierscope/tierscope/report"
+	"github.com/tierscope/tierscope/report/compat"
 	"github.com/tierscope/tierscope/run"
 	"github.com/tierscope/tierscope/trace"
 )
@@ -32,15 +34,19 @@ type finishing struct {
 	figures  *figures
 	compat   *mrm.Result
 	tables   []analyze.Table
+	imported bool              // read from a trace, because there is no graph log
+	has      observe.Cols      // columns of that trace
+	withheld map[string]string // tables that cannot be known, and why
 }
 
-// files writes everything that follows from the graph log, but not the
+// write writes everything that follows from the graph log, but not the
 // manifest.
 func (f *finishing) write(ctx context.Context) error {
 	sink, done, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
+	defer f.figures.compat.Close()
 	f.result, err = tensorgraph.Replay(f.dir.Path(trace.GraphLogName), f.opt, sink)
 	if err := done(err); err != nil {
 		return err
@@ -54,6 +60,9 @@ func (f *finishing) write(ctx context.Context) error {
 	f.judge()
 	f.describe()
 	for _, step := range []func() error{f.regionFiles, f.outputs, f.metrics, f.report} {
+		if err := analyze.Interrupted(ctx); err != nil {
+			return err
+		}
 		if err := step(); err != nil {
 			return err
 		}
@@ -75,11 +84,13 @@ func (f *finishing) open(ctx context.Context) (observe.Sink, func(error) error, 
 		return nil, nil, err
 	}
 	files := &fileSink{rows: rows, limit: f.rowLimit}
-	if out, err = f.dir.ReplaceFile("marks.parquet"); err == nil {
-		files.marks, err = trace.NewMarks(out, f.files)
-	}
-	if err != nil {
+	if out, err = f.dir.ReplaceFile("marks.parquet"); err != nil {
 		rows.Abort()
+		return nil, nil, err
+	}
+	if files.marks, err = trace.NewMarks(out, f.files); err != nil {
+		rows.Abort()
+		out.Abort()
 		return nil, nil, err
 	}
 	done := func(err error) error {
@@ -219,6 +230,9 @@ func (f *finishing) metrics() error {
 		return err
 	}
 	for i := range f.tables {
+		if f.tables[i].Name == "metrics" {
+			continue // metrics.csv itself
+		}
 		b.Reset()
 		if err := writeCSV(&b, &f.tables[i]); err != nil {
 			return err
@@ -274,8 +288,27 @@ func (f *finishing) report() error {
 	if err := clearDir(figures); err != nil {
 		return err
 	}
-	_, err = report.Figures(figures, d)
-	return err
+	if _, err := report.Figures(figures, d); err != nil {
+		return err
+	}
+	return compatFigures(figures, f.compat)
+}
+
+// compatFigures draws mrm-trace's figures under its names, those that have data.
+func compatFigures(dir string, r *mrm.Result) error {
+	pictures, err := compat.Pictures(r)
+	if err != nil {
+		return err
+	}
+	for _, p := range pictures {
+		if p.PNG == nil {
+			continue
+		}
+		if err := run.WriteFile(filepath.Join(dir, p.Name), p.PNG); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // clearDir removes the files of a directory that is drawn again.

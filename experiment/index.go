@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"encoding/json"
-	"path/filepath"
 
 	"github.com/tierscope/tierscope/analyze"
 	"github.com/tierscope/tierscope/run"
@@ -10,8 +9,12 @@ import (
 
 func unmarshalInto(b []byte, v any) error { return json.Unmarshal(b, v) }
 
-// index appends the run to results/manifest.csv.
-func (s *single) index(f *finishing) error {
+// indexName is the table of all complete runs but warm-ups, in the results
+// directory.
+const indexName = "manifest.csv"
+
+// index gives the run its row in the table at path.
+func (f *finishing) index(path string) error {
 	fig := run.IndexFigures{HasPromptOutputs: len(f.result.Outputs) > 0}
 	for _, t := range f.compat.Tables() {
 		switch t.Name {
@@ -28,7 +31,7 @@ func (s *single) index(f *finishing) error {
 			fig.WorkingSetPages = &pages
 		}
 	}
-	return run.AppendIndex(filepath.Join(s.base(), "manifest.csv"), run.IndexRow(f.meta, fig))
+	return run.AppendIndex(path, run.IndexRow(f.meta, fig))
 }
 
 func mean(t *analyze.Table, column string) *float64 {

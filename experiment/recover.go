@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/tierscope/tierscope/collect/tensorgraph"
-	"github.com/tierscope/tierscope/report"
 	"github.com/tierscope/tierscope/run"
 	"github.com/tierscope/tierscope/trace"
 )
@@ -15,6 +14,7 @@ import (
 // Recovery says what recover made of a run that was cut off.
 type Recovery struct {
 	Dir   string     `json:"run_dir"`
+	State string     `json:"state"` // partial; complete if it was only cut off while it was analysed
 	Rows  uint64     `json:"rows"`
 	Bytes int64      `json:"log_bytes"` // of whole records
 	Torn  string     `json:"torn,omitempty"`
@@ -23,17 +23,24 @@ type Recovery struct {
 }
 
 // Recover finishes a run that a crash left: everything that its graph log still
-// says is expanded, analysed and sealed, marked as partial.
+// says is expanded, analysed and sealed, marked as partial unless nothing is
+// missing. A run that is live, finished or none is an error of class
+// [run.Misuse], one of which nothing was observed of class [run.Corrupt].
 func Recover(ctx context.Context, root string) (*Recovery, error) {
 	r, err := run.Open(root)
 	if err != nil {
 		return nil, err
 	}
-	if r.State == run.Finished {
+	switch r.State {
+	case run.Finished:
 		return nil, run.Errorf(run.Misuse, "%s is finished: there is nothing to recover", root)
+	case run.Live:
+		return nil, run.Errorf(run.Misuse, "%s is being written: wait until its run has ended", root)
+	case run.Foreign:
+		return nil, run.Errorf(run.Misuse, "%s is no run directory: give one that a killed run left", root)
 	}
-	if _, err := os.Stat(filepath.Join(root, trace.GraphLogName)); err != nil && r.State == run.Cut {
-		return nil, run.Errorf(run.Corrupt, "%s has no %s: it was cut off before anything was observed; delete it and run again", root, trace.GraphLogName)
+	if st, err := os.Stat(filepath.Join(root, trace.GraphLogName)); err != nil || st.Size() <= trace.EmptyGraphLog {
+		return nil, run.Errorf(run.Corrupt, "%s has no records in %s: it was cut off before anything was observed; delete it and run again", root, trace.GraphLogName)
 	}
 	dir, err := run.Reopen(root)
 	if err != nil {
@@ -56,15 +63,37 @@ func Recover(ctx context.Context, root string) (*Recovery, error) {
 	if err := f.write(ctx); err != nil {
 		return nil, err
 	}
-	f.meta.State = "partial"
+	f.meta.State = run.StatePartial
+	if f.whole() {
+		f.meta.State = run.StateComplete
+	}
 	if err := dir.Finish(f.meta); err != nil {
 		return nil, err
 	}
-	rec := &Recovery{Dir: root, Rows: f.result.Rows, Bytes: f.result.LogBytes, Notes: f.notes.List(), Valid: f.notes.Valid()}
+	if err := f.indexAgain(); err != nil {
+		return nil, err
+	}
+	rec := &Recovery{Dir: root, State: f.meta.State, Rows: f.result.Rows, Bytes: f.result.LogBytes, Notes: listed(f.notes.List()), Valid: f.notes.Valid()}
 	if f.result.Torn != nil {
 		rec.Torn = f.result.Torn.Error()
 	}
 	return rec, nil
+}
+
+// whole reports whether the engine ended in order and everything that it said is
+// there: the run was cut off while it was analysed.
+func (f *finishing) whole() bool {
+	return f.result.Torn == nil && f.result.End != nil && f.result.End.Class == 0
+}
+
+// indexAgain gives a run that is complete now its row in the results directory's
+// table, if the run lies where it was made.
+func (f *finishing) indexAgain() error {
+	parent := filepath.Dir(f.dir.Root())
+	if f.meta.State != run.StateComplete || f.meta.Generation.Warmup || filepath.Base(f.dir.Root()) != f.id || filepath.Base(parent) != f.meta.Model.ID {
+		return nil
+	}
+	return f.index(filepath.Join(filepath.Dir(parent), indexName))
 }
 
 // reopened makes a finishing of a directory whose metadata are known.
@@ -104,17 +133,4 @@ func (f *finishing) settings() error {
 
 // kept are the notes that do not follow from the graph log, so that they are
 // taken over when it is read again.
-var kept = map[string]bool{"model_exceeds_memory": true, "low_disk": true}
-
-// Report computes what the report of a run directory shows, from its graph log.
-// The directory is not changed but for temporary files.
-func Report(ctx context.Context, root string) (*report.Data, error) {
-	r, err := run.Open(root)
-	if err != nil {
-		return nil, err
-	}
-	if r.Metadata == nil {
-		return nil, run.Errorf(run.Misuse, "%s is no run directory: it has no metadata.json", root)
-	}
-	return reportOf(ctx, r)
-}
+var kept = map[string]bool{"model_exceeds_memory": true, "low_disk_space": true}

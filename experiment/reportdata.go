@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"github.com/tierscope/tierscope/analyze"
-	"github.com/tierscope/tierscope/internal/units"
 	"github.com/tierscope/tierscope/observe"
 	"github.com/tierscope/tierscope/report"
-	"github.com/tierscope/tierscope/run"
 )
 
 // plain prints a cell for a CSV file: numbers in full, missing as nothing.
@@ -26,10 +24,17 @@ func plain(v any) string {
 
 // reportData gathers what the report shows.
 func (f *finishing) reportData() *report.Data {
-	d := &report.Data{
-		Title: f.meta.Model.ID + " · " + f.id, Tables: f.shown(), Notes: f.notes.List(), Facts: f.facts(), Summary: f.summary(),
-		Machine: machineFacts(f.meta), Method: methods,
+	d := &report.Data{Tables: f.shown(), Notes: f.notes.List(), Machine: f.machineFacts(), Withheld: f.withheld}
+	if !f.imported {
+		d.Title = fmt.Sprintf("%s: %d prompts, %d tokens", f.meta.Model.ID, len(f.result.Outputs), f.tokens())
+		d.Facts, d.Summary, d.Method = f.facts(), f.summary(), methods
+		return d
 	}
+	d.Title = f.id
+	if m := f.meta.Model.ID; m != "" && m != f.id {
+		d.Title = m + ": " + f.id
+	}
+	d.Facts, d.Summary, d.Method = f.importFacts(), f.importSummary(), importMethods
 	return d
 }
 
@@ -45,28 +50,68 @@ func (f *finishing) shown() []analyze.Table {
 }
 
 var methods = []string{
-	"llama.cpp ran in a child process; a hook on the one call through which libllama starts a graph read every tensor graph before it was computed.",
-	"Bytes are operand bytes: what each operation reads and writes by its tensors' shapes, addresses and index tensors. Caches absorb part of them; scratch memory inside an operation is not seen.",
-	"A KV-cache read is split into cells in use and padding; padding is shown apart and never counted as read.",
-	"The lifetime of a value runs from the write of its bytes to their last read before the next write or free, weighted by bytes. The load of the model counts as the write of the weights.",
-	"Start and end of each graph evaluation are exact (CLOCK_MONOTONIC); times inside one are placed in proportion to bytes touched.",
-	"Observer cost is measured paired: blocks of 16 tokens with the probe on and off, in changing order, within one generation of its own.",
+	"llama.cpp ran in a child process. A hook on the one call through which libllama starts a graph read each tensor graph before it was computed: names, shapes, addresses and index tensors, never tensor data.",
+	"Bytes are operand bytes: what operations read and write by the shapes of their tensors. CPU caches absorb part of them, and scratch memory inside an operation is not seen, so they are not DRAM traffic.",
+	"A step is one evaluation of the model's graph: a prefill step takes many tokens of a prompt, a decode step takes one token of each sequence.",
+	"Operations on the KV cache name whole blocks of cells, those in use and padding. Padding holds nothing: it is shown apart and never counted as read.",
+	"The lifetime of a value runs from the write of its bytes to their last read before the next write or free, and counts by bytes. Loading the model is the write of its weights.",
+	"Start and end of each step are read from CLOCK_MONOTONIC. Times inside a step are placed in proportion to the bytes touched.",
+	"What observing costs is measured in pairs: blocks of 16 tokens with the hook on and off, in changing order, in a generation of its own after the prompts.",
 }
 
-func machineFacts(m *run.Metadata) []report.Fact {
-	facts := []report.Fact{
-		{Name: "CPU", Value: m.Hardware.CPUModel}, {Name: "logical CPUs", Value: int64(m.Hardware.LogicalCPUs)},
-		{Name: "memory", Value: m.Hardware.MemoryTotal, Unit: "B"}, {Name: "OS", Value: m.Software.OS},
-		{Name: "engine", Value: m.Generation.Engine}, {Name: "tierscope", Value: m.Tool}, {Name: "plan hash", Value: m.PlanHash},
+// machineFacts say where and how the run was made; what is not known is left out.
+func (f *finishing) machineFacts() []report.Fact {
+	m, g, e := f.meta, f.meta.Generation, &f.result.Engine
+	var facts []report.Fact
+	add := func(name string, v any, unit string) {
+		switch x := v.(type) {
+		case string:
+			if x == "" {
+				return
+			}
+		case *int64:
+			if x == nil {
+				return
+			}
+			v = *x
+		case uint64:
+			if x == 0 {
+				return
+			}
+		}
+		facts = append(facts, report.Fact{Name: name, Value: v, Unit: unit})
 	}
+	add("run", f.id, "")
+	add("started", m.StartedAt, "")
+	add("machine", m.MachineID, "")
+	add("CPU", m.Hardware.CPUModel, "")
+	add("logical CPUs", uint64(m.Hardware.LogicalCPUs), "")
+	add("memory", m.Hardware.MemoryTotal, "B")
 	for _, c := range m.Hardware.Caches {
-		facts = append(facts, report.Fact{Name: c.Name, Value: c.Bytes, Unit: "B"})
+		add(c.Name+" cache", c.Bytes, "B")
 	}
-	if n := m.Generation.Threads; n != nil {
-		facts = append(facts, report.Fact{Name: "engine threads", Value: *n})
+	add("OS", m.Software.OS, "")
+	add("noise class", strings.Join(append([]string{m.Validity.RunValidity}, m.Validity.FailureReasons...), "; "), "")
+	add("collector", m.Collector.Type, "")
+	add("clock", m.Clocks.Clock, "")
+	add("engine", g.Engine, "")
+	add("engine library", e.Library, "")
+	add("engine backend", e.Backend, "")
+	add("engine threads", g.Threads, "")
+	add("context length", g.ContextLength, "tokens")
+	add("sequences together", g.BatchSize, "")
+	add("seed", g.Seed, "")
+	add("flash attention", e.FlashAttn, "")
+	if e.TypeK != "" {
+		add("KV types", e.TypeK+" keys, "+e.TypeV+" values", "")
 	}
+	add("tierscope", m.Tool, "")
+	add("plan hash", short(m.PlanHash), "")
 	return facts
 }
+
+// short is the beginning of a hash; metadata.json has the whole.
+func short(hash string) string { return hash[:min(len(hash), 12)] }
 
 // lookup returns a cell of one of the tables: the column of the row whose first
 // column is key.
@@ -99,29 +144,31 @@ func number(v any) (float64, bool) {
 }
 
 func (f *finishing) facts() []report.Fact {
-	g := f.meta.Generation
-	facts := []report.Fact{
-		{Name: "model bytes", Value: uint64(f.model.WeightBytes), Unit: "B"},
-		{Name: "decode steps", Value: f.result.Decoded},
+	var facts []report.Fact
+	add := func(name string, v any, unit string) {
+		facts = append(facts, report.Fact{Name: name, Value: v, Unit: unit})
 	}
-	if g.TokensPerSecond != nil {
-		facts = append(facts, report.Fact{Name: "tokens a second", Value: *g.TokensPerSecond, Unit: "1/s"})
+	add("tokens generated", uint64(f.tokens()), "")
+	if v := f.meta.Generation.TokensPerSecond; v != nil {
+		add("speed, prompts included", *v, "tokens/s")
 	}
-	for _, x := range []struct{ name, table, column string }{
-		{"weights read a token", "traffic_by_region", "decode_bytes_read_per_token"},
+	if n := f.model.WeightBytes; n > 0 {
+		add("weights of the model", uint64(n), "B")
+	}
+	for _, x := range []struct{ name, class, column string }{
+		{"weights read per token", observe.ClassWeight, "decode_bytes_read_per_token"},
+		{"KV cache read per token", observe.ClassKVCache, "decode_bytes_read_per_token"},
+		{"KV cache written per token", observe.ClassKVCache, "decode_bytes_written_per_token"},
 	} {
-		if v, ok := f.lookup(x.table, observe.ClassWeight, x.column); ok {
-			facts = append(facts, report.Fact{Name: x.name, Value: v, Unit: "B"})
+		if v, ok := f.lookup("traffic_by_region", x.class, x.column); ok {
+			add(x.name, v, "B")
 		}
 	}
-	if v, ok := f.lookup("traffic_by_region", observe.ClassKVCache, "decode_bytes_written_per_token"); ok {
-		facts = append(facts, report.Fact{Name: "KV written a token", Value: v, Unit: "B"})
-	}
 	if peak := f.peakKV(); peak > 0 {
-		facts = append(facts, report.Fact{Name: "KV at its fullest", Value: peak, Unit: "B"})
+		add("KV cache at its fullest", peak, "B")
 	}
 	if e, ok := f.meta.Observer.(Effect); ok && e.SpeedKept != nil {
-		facts = append(facts, report.Fact{Name: "decode speed kept", Value: 100 * e.SpeedKept.Mean, Unit: "%"})
+		add("decode speed kept", 100*e.SpeedKept.Mean, "%")
 	}
 	return facts
 }
@@ -139,83 +186,4 @@ func (f *finishing) peakKV() uint64 {
 		}
 	}
 	return peak
-}
-
-func size(v float64) string { return units.Bytes(v) }
-
-// summary is what a newcomer reads first.
-func (f *finishing) summary() []string {
-	var s []string
-	say := func(format string, args ...any) { s = append(s, fmt.Sprintf(format, args...)) }
-	m, r := f.model, f.result
-	say("%s (%s, %d layers, %s of weights) answered %d prompts and generated %d tokens on %d engine thread(s).",
-		f.meta.Model.ID, m.Architecture, m.Layers, size(float64(m.WeightBytes)), len(r.Outputs), f.tokens(), r.Engine.Threads)
-	weights, ok := f.lookup("traffic_by_region", observe.ClassWeight, "decode_bytes_read_per_token")
-	if ok {
-		say("Each generated token read %s of weights, %.3f times the model's size; the tensor table asks for %s.",
-			size(weights), weights/float64(m.WeightBytes), size(float64(m.DecodeBytes)))
-	}
-	kvRead, ok1 := f.lookup("traffic_by_region", observe.ClassKVCache, "decode_bytes_read_per_token")
-	kvWrite, ok2 := f.lookup("traffic_by_region", observe.ClassKVCache, "decode_bytes_written_per_token")
-	if ok1 && ok2 {
-		say("It added %s to the KV cache and read %s of it on average; the cache grew to %s.", size(kvWrite), size(kvRead), size(float64(f.peakKV())))
-	}
-	if pad, ok := f.lookup("traffic_by_region", observe.ClassKVCache, "padding_bytes_read"); ok {
-		used, _ := f.lookup("traffic_by_region", observe.ClassKVCache, "bytes_read")
-		if pad+used > 0 {
-			say("Of the KV bytes that operations named, %.3g %% were padding: cells that held nothing.", 100*pad/(pad+used))
-		}
-	}
-	if act, ok := f.lookup("traffic_by_region", observe.ClassActivation, "decode_bytes_read_per_token"); ok {
-		say("Activations were read for %s a token, most of it in pieces that fit a cache.", size(act))
-	}
-	var lives []string
-	for _, c := range []string{observe.ClassActivation, observe.ClassKVCache, observe.ClassWeight} {
-		if v, ok := f.lookup("lifetime_by_region", c, "p50_s"); ok {
-			lives = append(lives, fmt.Sprintf("%s %s", c, units.Seconds(v)))
-		}
-	}
-	if len(lives) > 0 {
-		say("Half of the bytes written had to be kept longer than: %s (write to last read).", strings.Join(lives, ", "))
-	}
-	if n := f.reused(); n > 0 {
-		say("Follow-ups found %d tokens of their prompts in the KV cache already.", n)
-	}
-	s = append(s, f.effectSentence(), f.validitySentence())
-	if x := m.slice(); x != "" {
-		s = append(s, strings.ToUpper(x[:1])+x[1:]+".")
-	}
-	return s
-}
-
-func (f *finishing) tokens() int {
-	n := 0
-	for _, o := range f.result.Outputs {
-		n += o.OutputTokens
-	}
-	return n
-}
-
-func (f *finishing) reused() int {
-	n := 0
-	for _, o := range f.result.Outputs {
-		n += o.ReusedTokens
-	}
-	return n
-}
-
-func (f *finishing) effectSentence() string {
-	e, ok := f.meta.Observer.(Effect)
-	if !ok || e.SpeedKept == nil {
-		return "What observing cost was not measured in this run."
-	}
-	return fmt.Sprintf("Observed through the %s, decode ran at %.1f %% of its own speed (95 %% interval %.1f to %.1f %%, %d pairs).",
-		e.Via, 100*e.SpeedKept.Mean, 100*e.SpeedKept.Low, 100*e.SpeedKept.High, e.Pairs)
-}
-
-func (f *finishing) validitySentence() string {
-	if f.notes.Valid() {
-		return fmt.Sprintf("The run is valid: %d graph evaluations were seen whole, none was lost.", f.result.Evals)
-	}
-	return "The run is not valid: figures are incomplete; the notes say why."
 }

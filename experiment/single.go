@@ -2,12 +2,11 @@ package experiment
 
 import (
 	"context"
-	"os"
+	"errors"
 	"path/filepath"
 	"time"
 
 	"github.com/tierscope/tierscope/collect/tensorgraph"
-	"github.com/tierscope/tierscope/engine/fetch"
 	"github.com/tierscope/tierscope/engine/llamacpp"
 	"github.com/tierscope/tierscope/run"
 	"github.com/tierscope/tierscope/system/machine"
@@ -21,103 +20,129 @@ const defaultPairs = 12
 // single is one run of a plan.
 type single struct {
 	*Execution
+	*shared
 	planned *PlannedRun
-	hash    string
-	prompts []Prompt
 }
 
-func (s *single) execute(ctx context.Context) (*RunResult, error) {
+func (s *single) execute(ctx context.Context) (RunResult, error) {
+	r := RunResult{RunID: s.planned.RunID(s.Stamp), State: StateNone, Warmup: s.planned.Warmup, Notes: []run.Note{}}
 	if err := s.planned.Spec.Runnable(); err != nil {
-		return nil, err
+		return r, err
 	}
-	path, err := filepath.Abs(*s.planned.Spec.Path)
+	model := s.models[*s.planned.Spec.Path]
+	if model.bad != nil {
+		return r, model.bad
+	}
+	if ctx.Err() != nil {
+		return r, run.Errorf(run.Interrupted, "interrupted")
+	}
+	dir, err := run.Create(s.base(), s.planned.Model, r.RunID)
 	if err != nil {
-		return nil, err
-	}
-	model, file, err := readModel(path)
-	if err != nil {
-		return nil, err
-	}
-	set := s.Plan.Config.Settings()
-	lib, err := s.library(ctx, set.Lib)
-	if err != nil {
-		return nil, err
-	}
-	if set.Lib != "" {
-		defer os.RemoveAll(lib)
-		if lib, err = llamacpp.PrepareLib(set.Lib, lib); err != nil {
-			return nil, err
-		}
-	}
-	dir, err := run.Create(s.base(), s.planned.Model, s.planned.RunID(s.Stamp))
-	if err != nil {
-		return nil, err
+		return r, err
 	}
 	defer dir.Close()
-	meta := s.metadata(model, uint64(file.Size))
-	if note, ok := memoryNote(file, meta.Hardware.MemoryTotal); ok {
+	err = s.observe(ctx, dir, model, &r)
+	if run.ClassOf(err) == run.Corrupt && r.State == run.StatePartial {
+		model.bad = err
+	}
+	return r, err
+}
+
+// observe fills the directory of a run and says in r what became of it.
+func (s *single) observe(ctx context.Context, dir *run.Dir, model *loadable, r *RunResult) error {
+	meta := s.metadata(model)
+	if note, ok := memoryNote(model.file, meta.Hardware.MemoryTotal); ok {
 		dir.Notes.Add(note)
+		s.Progress("  %s", note.Text)
 	}
-	if err := dir.Checkpoint(meta); err != nil {
-		return nil, err
+	w := &watch{say: s.Progress}
+	err := dir.Checkpoint(meta)
+	if err == nil {
+		err = s.engine(ctx, dir, meta, w, s.job(model.path))
 	}
-	effect, engineErr := s.engine(ctx, dir, s.job(path, lib, &set))
+	r.Dir, r.State, r.Notes = dir.Root(), StateUnfinished, dir.Notes.List()
+	if w.nothing(err) {
+		if e := dir.Discard(); e != nil {
+			return errors.Join(err, e)
+		}
+		r.Dir, r.State, r.Notes = "", StateNone, []run.Note{}
+		return err
+	}
+	if run.ClassOf(err) == run.IO { // no room for the log: none for what follows from it
+		return s.unfinished(dir, err)
+	}
 	meta.Clocks.Read()
 	f := &finishing{
-		dir: dir, notes: &dir.Notes, id: dir.ID(), meta: meta, model: model, rowLimit: uint64(set.RowLimit), files: trace.Options{Compression: string(s.Plan.Config.Output.Compression)},
-		opt: tensorgraph.Options{RunID: dir.ID(), BlockCells: set.KVBlockTokens, ModelPath: path, Tensors: model.tensors},
+		dir: dir, notes: &dir.Notes, id: dir.ID(), meta: meta, model: model.facts, rowLimit: uint64(s.set.RowLimit), files: trace.Options{Compression: string(s.Plan.Config.Output.Compression)},
+		opt: tensorgraph.Options{RunID: dir.ID(), BlockCells: s.set.KVBlockTokens, ModelPath: model.path, Tensors: model.facts.tensors},
 	}
-	effect(meta, dir)
-	if run.ClassOf(engineErr) == run.IO {
-		return nil, engineErr // no room for the log: none for what follows from it
-	}
-	// What was asked to stop is still finished: it is short.
-	return s.finish(context.WithoutCancel(ctx), f, engineErr)
+	return s.finish(ctx, f, r, err)
 }
 
-func (s *single) finish(ctx context.Context, f *finishing, engineErr error) (*RunResult, error) {
+// finish seals the run. What was asked to stop is still finished: it is short.
+// Asked once more, or for the first time only now, the directory is left as it is.
+func (s *single) finish(ctx context.Context, f *finishing, r *RunResult, engineErr error) error {
+	if ctx.Err() != nil {
+		var end func()
+		ctx, end = until(ctx, s.Hurry)
+		defer end()
+	}
 	s.Progress("  expanding and analysing the trace")
-	if err := f.write(ctx); err != nil {
-		if engineErr != nil {
-			return nil, engineErr
-		}
-		return nil, err
-	}
 	if engineErr != nil {
-		f.meta.State = "partial"
+		f.meta.State = run.StatePartial
 	}
-	if err := f.dir.Finish(f.meta); err != nil {
-		return nil, err
+	err := f.dir.Checkpoint(f.meta)
+	if err == nil {
+		err = f.write(ctx)
 	}
-	if !s.planned.Warmup {
-		if err := s.index(f); err != nil {
-			return nil, err
+	if err == nil {
+		err = f.dir.Finish(f.meta)
+	}
+	if err != nil {
+		if engineErr != nil && run.ClassOf(err) != run.Interrupted {
+			err = run.Errorf(run.ClassOf(err), "%w (before that: %v)", err, engineErr)
 		}
+		return s.unfinished(f.dir, err)
 	}
-	r := &RunResult{
-		Dir: f.dir.Root(), RunID: f.dir.ID(), Warmup: s.planned.Warmup, RunValidity: f.meta.Validity.RunValidity,
-		Valid: f.notes.Valid(), Notes: f.notes.List(), Summary: f.summary(),
-	}
+	r.State, r.RunValidity, r.Valid, r.Notes, r.Summary = f.meta.State, f.meta.Validity.RunValidity, f.notes.Valid(), listed(f.notes.List()), f.summary()
 	if engineErr != nil {
-		r.Error = engineErr.Error()
+		return engineErr
 	}
-	return r, engineErr
+	if s.planned.Warmup {
+		return nil
+	}
+	return f.index(filepath.Join(s.base(), indexName))
 }
 
-// library returns the directory of the engine libraries; for a user's own, a
-// new directory to make links in.
-func (s *single) library(ctx context.Context, own string) (string, error) {
-	if own != "" {
-		return os.MkdirTemp("", "tierscope-lib-")
+// unfinished says what to do about a directory that could not be sealed.
+func (s *single) unfinished(dir *run.Dir, err error) error {
+	if run.ClassOf(err) == run.Interrupted {
+		return run.Errorf(run.Interrupted, "interrupted before all was analysed; 'tierscope recover %s' finishes it", dir.Root())
 	}
-	return fetch.Libs(ctx, func(line string) { s.Progress("  %s", line) })
+	return run.Errorf(run.ClassOf(err), "%w; then 'tierscope recover %s' finishes what is there", run.IOError(err), dir.Root())
 }
 
-func (s *single) job(path, lib string, set *Settings) *llamacpp.Job {
+// until is a context that ends when stop is closed, and not with ctx.
+func until(ctx context.Context, stop <-chan struct{}) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if stop != nil {
+		go func() {
+			select {
+			case <-stop:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, cancel
+}
+
+func (s *single) job(path string) *llamacpp.Job {
+	set := &s.set
 	j := &llamacpp.Job{
-		Model: path, LibDir: lib, Context: s.planned.ContextLength, Sequences: s.planned.BatchSize, Threads: set.Threads,
+		Model: path, LibDir: s.lib, Context: s.planned.ContextLength, Sequences: s.planned.BatchSize, Threads: set.Threads,
 		FlashAttn: string(set.FlashAttn), TypeK: string(set.KVTypeK), TypeV: string(set.KVTypeV), Seed: uint64(set.Seed), Chat: true,
-		Observe: true, NodeTimes: set.Callback, Experts: set.Experts,
+		Observe: true, NodeTimes: set.Callback, Experts: set.Experts, Kill: s.Hurry,
 	}
 	if set.Calibration && !s.planned.Warmup {
 		if j.Pairs = s.Pairs; j.Pairs == 0 {
@@ -134,12 +159,13 @@ func (s *single) job(path, lib string, set *Settings) *llamacpp.Job {
 	return j
 }
 
-func (s *single) metadata(model *modelFacts, bytes uint64) *run.Metadata {
+func (s *single) metadata(model *loadable) *run.Metadata {
+	facts := model.facts
 	m := run.NewMetadata()
 	machine.New("").Describe(m)
 	p := s.planned
 	m.StartedAt = time.Now().UTC().Format(time.RFC3339)
-	m.Model = run.Model{ID: p.Model, Architecture: model.Architecture, Bytes: bytes, Parameters: uint64(model.Parameters)}
+	m.Model = run.Model{ID: p.Model, Architecture: facts.Architecture, Bytes: uint64(model.file.Size), Parameters: uint64(facts.Parameters)}
 	if p.Spec.Quantisation != nil {
 		m.Model.Quantisation = *p.Spec.Quantisation
 	}
@@ -148,11 +174,10 @@ func (s *single) metadata(model *modelFacts, bytes uint64) *run.Metadata {
 	}
 	m.Generation = run.Generation{
 		ContextLength: run.Known(int64(p.ContextLength)), BatchSize: run.Known(int64(p.BatchSize)), OutputTokens: run.Known(int64(p.OutputTokens)),
-		Repetition: run.Known(int64(p.RepIndex)), Seed: run.Known(int64(s.Plan.Config.Settings().Seed)), Warmup: p.Warmup,
+		Repetition: run.Known(int64(p.RepIndex)), Seed: run.Known(int64(s.set.Seed)), Warmup: p.Warmup,
 	}
 	m.PlanHash = s.hash
 	m.Plan = p
-	set := s.Plan.Config.Settings()
-	m.Extra = map[string]any{"model_facts": model, "settings": set, "output": s.Plan.Config.Output}
+	m.Extra = map[string]any{"model_facts": facts, "settings": s.set, "output": s.Plan.Config.Output}
 	return m
 }

@@ -13,11 +13,14 @@ import (
 	"github.com/tierscope/tierscope/observe"
 )
 
-// biggest returns the n objects with the most bytes, mappings left out: they
-// hold the others.
-func biggest(objects []observe.Object, n int) []observe.Object {
-	all := slices.DeleteFunc(slices.Clone(objects), func(o observe.Object) bool { return o.Kind == "mapping" })
-	slices.SortStableFunc(all, func(a, b observe.Object) int { return cmp.Compare(b.Size, a.Size) })
+// busiest returns the n objects whose bytes were moved most.
+func (f *figures) busiest(n int) []observe.Object {
+	moved := func(o observe.Object) uint64 {
+		read, written, _ := f.traffic.ObjectFlow(o.ID)
+		return read + written
+	}
+	all := slices.DeleteFunc(slices.Clone(f.objects), func(o observe.Object) bool { return moved(o) == 0 })
+	slices.SortStableFunc(all, func(a, b observe.Object) int { return cmp.Compare(moved(b), moved(a)) })
 	return all[:min(n, len(all))]
 }
 

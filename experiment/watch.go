@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"os"
 	"time"
 
@@ -13,46 +12,43 @@ import (
 	"github.com/tierscope/tierscope/trace"
 )
 
-// engine runs the job and writes its graph log. The function that it returns
-// fills in what the machine and the processes said meanwhile.
-func (s *single) engine(ctx context.Context, dir *run.Dir, job *llamacpp.Job) (func(*run.Metadata, *run.Dir), error) {
-	nothing := func(*run.Metadata, *run.Dir) {}
-	if _, err := dir.Mkdir("graph"); err != nil {
-		return nothing, err
-	}
-	if _, err := dir.Mkdir("raw"); err != nil {
-		return nothing, err
-	}
-	words, err := os.OpenFile(dir.Path("raw/engine.log"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return nothing, err
-	}
-	defer words.Close()
-	log, err := trace.CreateGraphLog(dir.Path(trace.GraphLogName))
-	if err != nil {
-		return nothing, err
-	}
-	host := machine.New("")
-	baseline, err := host.Baseline(ctx, machine.BaselineTime/4, machine.BaselinePeriod/2)
-	if err != nil {
-		return nothing, errors.Join(run.Errorf(run.Interrupted, "interrupted: %w", err), log.Close())
-	}
-	throttles := host.Throttles()
-	w := &watch{GraphWriter: log, say: s.Progress, prompts: len(job.Prompts), host: host}
-	w.self, _ = process.Watch(os.Getpid(), samplePeriod, maxSamples)
-	_, err = llamacpp.Run(ctx, job, w, words)
-	if closeErr := log.Close(); err == nil && closeErr != nil {
-		err = run.Errorf(run.IO, "graph log: %w", closeErr)
-	}
-	if run.ClassOf(err) == run.Engine {
-		if last := llamacpp.LastWords(dir.Path("raw/engine.log"), 1); last != "" {
-			err = run.Errorf(run.Engine, "%w: %s", err, last)
+// engine runs the job, writes its graph log through w, and fills in the metadata
+// with what the machine and the processes said meanwhile.
+func (s *single) engine(ctx context.Context, dir *run.Dir, meta *run.Metadata, w *watch, job *llamacpp.Job) error {
+	for _, name := range []string{"graph", "raw"} {
+		if _, err := dir.Mkdir(name); err != nil {
+			return err
 		}
 	}
-	return func(m *run.Metadata, d *run.Dir) {
-		m.Baseline = baseline
-		w.fill(m, d, host.Throttles().Since(throttles))
-	}, err
+	const logName = "raw/engine.log"
+	words, err := os.OpenFile(dir.Path(logName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return run.IOError(err)
+	}
+	defer words.Close()
+	w.host, w.prompts = machine.New(""), len(job.Prompts)
+	if meta.Baseline, err = w.host.Baseline(ctx, machine.BaselineTime/4, machine.BaselinePeriod/2); err != nil {
+		if ctx.Err() != nil {
+			return run.Errorf(run.Interrupted, "interrupted before the engine was started")
+		}
+		return err
+	}
+	if w.GraphWriter, err = trace.CreateGraphLog(dir.Path(trace.GraphLogName)); err != nil {
+		return run.IOError(err)
+	}
+	throttles := w.host.Throttles()
+	w.self, _ = process.Watch(os.Getpid(), samplePeriod, maxSamples)
+	_, err = llamacpp.Run(ctx, job, w, words)
+	if closeErr := w.Close(); err == nil || run.ClassOf(err) != run.IO && closeErr != nil {
+		err = closeErr
+	}
+	w.fill(meta, w.host.Throttles().Since(throttles))
+	if c := run.ClassOf(err); c == run.Engine || c == run.Corrupt {
+		if last := llamacpp.LastWords(dir.Path(logName), 1); last != "" {
+			err = run.Errorf(c, "%w: %s", err, last)
+		}
+	}
+	return err
 }
 
 const (
@@ -67,6 +63,8 @@ type watch struct {
 	say     func(string, ...any)
 	host    machine.Machine
 	prompts int
+	records int
+	evals   int
 	done    int
 	tokens  int
 	told    time.Time
@@ -77,7 +75,10 @@ type watch struct {
 
 // Append implements llamacpp.Records.
 func (w *watch) Append(kind uint8, payload []byte) error {
+	w.records++
 	switch kind {
+	case trace.KindEval:
+		w.evals++
 	case trace.KindEngine:
 		var e trace.Engine
 		if unmarshalInto(payload, &e) == nil {
@@ -99,6 +100,18 @@ func (w *watch) Append(kind uint8, payload []byte) error {
 	return w.GraphWriter.Append(kind, payload)
 }
 
+// nothing reports whether a run that ended with err has left nothing worth
+// keeping: no graph was seen, and the error says all there is to say.
+func (w *watch) nothing(err error) bool {
+	switch run.ClassOf(err) {
+	case run.Misuse, run.IO:
+		return w.evals == 0
+	case run.Interrupted, run.Invalid:
+		return w.records == 0
+	}
+	return false
+}
+
 func (w *watch) progress(always bool) {
 	if !always && time.Since(w.told) < time.Second {
 		return
@@ -111,7 +124,7 @@ func (w *watch) progress(always bool) {
 }
 
 // fill writes the original's observer effect and noise class.
-func (w *watch) fill(m *run.Metadata, d *run.Dir, throttles int64) {
+func (w *watch) fill(m *run.Metadata, throttles int64) {
 	var observer, target []run.EffectSample
 	if w.self != nil {
 		observer = effectSamples(w.self.Stop())

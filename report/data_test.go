@@ -87,7 +87,7 @@ func sample(requests []request) *Data {
 				decode[r.region] = [2]uint64{s[0] + r.read, s[1] + r.write}
 			}
 		}
-		growth.Rows = append(growth.Rows, []any{step, t, phase, cells, cells * cellBytes, padded * cellBytes, (padded - cells) * cellBytes})
+		growth.Rows = append(growth.Rows, []any{step, t, phase, cells, cells * cellBytes, cells * cellBytes, (padded - cells) * cellBytes})
 		step++
 		t += 0.009 + 0.0004*float64(n)
 		if phase == "decode" {

@@ -20,28 +20,12 @@ import (
 // Nothing is overwritten. A figure without data is an error of class
 // [run.Invalid] that names it and says why; then nothing is written at all.
 func Figures(dir string, d *Data) ([]string, error) {
-	if err := d.check(); err != nil {
+	files, empty, err := figureFiles(d)
+	if err == nil {
+		err = empty
+	}
+	if err != nil {
 		return nil, err
-	}
-	var files []namedFile
-	var wrong []error
-	for _, draw := range []func(*Data) (string, *analyze.Table, io.WriterTo, error){drawTraffic, drawKV, drawLifetimes} {
-		name, t, picture, err := draw(d)
-		if err != nil {
-			wrong = append(wrong, err)
-			continue
-		}
-		var svg, table bytes.Buffer
-		if _, err := picture.WriteTo(&svg); err != nil {
-			return nil, fmt.Errorf("figure %s: %w", name, err)
-		}
-		if err := writeCSV(&table, t); err != nil {
-			return nil, fmt.Errorf("figure %s: %w", name, err)
-		}
-		files = append(files, namedFile{name + ".svg", portable(svg.Bytes())}, namedFile{name + ".csv", table.Bytes()})
-	}
-	if len(wrong) > 0 {
-		return nil, run.Errorf(run.Invalid, "%w", errors.Join(wrong...))
 	}
 	var paths []string
 	for _, f := range files {
@@ -52,6 +36,33 @@ func Figures(dir string, d *Data) ([]string, error) {
 		paths = append(paths, p)
 	}
 	return paths, nil
+}
+
+// figureFiles draws the figures that have data; empty names the others.
+func figureFiles(d *Data) (files []namedFile, empty, err error) {
+	if err := d.check(); err != nil {
+		return nil, nil, err
+	}
+	var wrong []error
+	for _, draw := range []func(*Data) (string, *analyze.Table, io.WriterTo, error){drawTraffic, drawKV, drawLifetimes} {
+		name, t, picture, err := draw(d)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		var svg, table bytes.Buffer
+		if _, err := picture.WriteTo(&svg); err != nil {
+			return nil, nil, fmt.Errorf("figure %s: %w", name, err)
+		}
+		if err := writeCSV(&table, t); err != nil {
+			return nil, nil, fmt.Errorf("figure %s: %w", name, err)
+		}
+		files = append(files, namedFile{name + ".svg", portable(svg.Bytes())}, namedFile{name + ".csv", table.Bytes()})
+	}
+	if len(wrong) > 0 {
+		empty = run.Errorf(run.Invalid, "%w", errors.Join(wrong...))
+	}
+	return files, empty, nil
 }
 
 type namedFile struct {

@@ -259,7 +259,7 @@ func drawKV(d *Data) (string, *analyze.Table, io.WriterTo, error) {
 		name string
 		v    []float64
 		c    color.Color
-	}{{"in use", g.InUse, regionColors[observe.ClassKVCache]}, {"read in the step", g.Read, ink}, {"of it padding", g.Padding, soft}} {
+	}{{"in use", g.InUse, regionColors[observe.ClassKVCache]}, {"read in the step", g.Read, ink}, {"padding beside it", g.Padding, soft}} {
 		if err == nil && hasNumber(l.v) {
 			err = addLine(p, l.name, g.Steps, l.v, end, l.c, lineDashes[i])
 		}

@@ -40,6 +40,9 @@ type columns struct {
 func open(d *Data, figure, table string, need ...string) (columns, error) {
 	t := d.Table(table)
 	c := columns{figure, t}
+	if why := d.Withheld[table]; t == nil && why != "" {
+		return c, c.empty("%s", why)
+	}
 	if t == nil {
 		return c, c.empty("there is no table %s", table)
 	}

@@ -91,7 +91,7 @@ func TestFiguresShowTheTables(t *testing.T) {
 		colors, texts []string
 	}{
 		"traffic_by_token": {[]string{"#0072B2", "#D55E00", "#009E73"}, []string{"weights", "KV cache", "activations", "step", "96 MiB"}},
-		"kv_growth":        {[]string{"#D55E00", "#1C2126", "#5D6770"}, []string{"in use", "of it padding", "16 MiB"}},
+		"kv_growth":        {[]string{"#D55E00", "#1C2126", "#5D6770"}, []string{"in use", "padding beside it", "12 MiB"}},
 		"lifetimes":        {[]string{"#0072B2", "#D55E00", "#009E73", "#CC79A7"}, []string{"lifetime", "100 %", "1 ms"}},
 	} {
 		colors, texts := svgContent(t, filepath.Join(dir, name+".svg"))

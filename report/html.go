@@ -42,6 +42,9 @@ type Data struct {
 	Notes   []run.Note
 	Machine []Fact
 	Method  []string // plain sentences: how the figures came about
+	// Withheld says of tables that are missing why they cannot be known, by
+	// name; the page prints it in their place.
+	Withheld map[string]string
 }
 
 // Table returns the table called name, or nil.

@@ -184,12 +184,12 @@ func (p *page) kvFigure(d *Data) *figureView {
 		lines = append(lines, series{"bytes_read", "read in the step", "ink", g.Read})
 	}
 	if hasNumber(g.Padding) {
-		lines = append(lines, series{"padding_bytes_read", "of it padding", "soft", g.Padding})
+		lines = append(lines, series{"padding_bytes_read", "padding beside it", "soft", g.Padding})
 	}
 	v.JSON = mustJSON(map[string]any{"x": floats(g.Steps), "last": floats(g.Last), "phases": spans(g.Phase),
 		"lines": lines, "cells": floats(g.Cells)})
-	v.Caption = "Bytes of the cells in use after each step, and what the step read of the cache. " +
-		"Padding is read with the cells in use but belongs to none of them."
+	v.Caption = "Bytes of the cells in use after each step, and what the step read of them: where the two lines are one, a step reads all of the cache. " +
+		"Padding is named along with the cells in use, because the engine rounds their number up, but holds nothing; it is not in the bytes read."
 	v.Thinned = thinned(g.Total, len(g.Steps), g.Widest, "a point is the last level and the mean of what was read")
 	small, _ := kvSeries(d, tableLimit) // as it did above, it does not fail
 	v.Table = p.tableOf(small.table(), figKV+"_steps", "The same as a table", "").folded()

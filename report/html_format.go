@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,6 +42,16 @@ func number(v any) (float64, bool) {
 		return v, !math.IsNaN(v)
 	}
 	return 0, false
+}
+
+// Format returns a cell as the page writes it, with the unit where one is given.
+// Unit is as in [analyze.TableColumn].
+func Format(v any, unit string) string {
+	s := human(v, unit)
+	if _, ok := number(v); ok && unit != "" && !unitInText(unit) {
+		s += " " + unit
+	}
+	return s
 }
 
 // human returns a cell as people write it: sizes and times with the unit that
@@ -213,6 +224,9 @@ func words(name string) string {
 	}
 	if len(parts) > 1 && parts[0] == "n" {
 		parts = append([]string{"number", "of"}, parts[1:]...)
+	}
+	if n := len(parts); n > 2 {
+		parts = slices.DeleteFunc(parts, func(p string) bool { return p == "mb" }) // a unit too
 	}
 	for i, p := range parts {
 		if a, ok := acronyms[p]; ok {

@@ -1,10 +1,12 @@
 package report
 
 import (
+	"fmt"
 	"html/template"
 	"slices"
 
 	"github.com/tierscope/tierscope/analyze"
+	"github.com/tierscope/tierscope/internal/hist"
 	"github.com/tierscope/tierscope/run"
 )
 
@@ -23,7 +25,8 @@ type page struct {
 	Machine  []factView
 	Method   []string
 
-	classes map[string]string // colour class of regions that are not known
+	classes  map[string]string // colour class of regions that are not known
+	withheld map[string]string
 }
 
 type factView struct {
@@ -47,7 +50,7 @@ var known = []string{"traffic_by_token", "traffic_by_layer", "traffic_by_region"
 
 func newPage(d *Data) *page {
 	p := &page{Policy: policy, Styles: styles, Scripts: scripts, Title: d.Title, Version: run.Version,
-		Summary: d.Summary, Method: d.Method, Notes: numbered(d.Notes), classes: map[string]string{}}
+		Summary: d.Summary, Method: d.Method, Notes: numbered(d.Notes), classes: map[string]string{}, withheld: d.Withheld}
 	for _, n := range p.Notes {
 		if n.Severity == run.Wrong {
 			p.Wrong = append(p.Wrong, n)
@@ -82,16 +85,17 @@ func newPage(d *Data) *page {
 		p.tableOf(t("kv_blocks"), "kv_blocks", "Blocks of the KV cache", "").maybe(t("kv_blocks")))
 	life := t("lifetime_by_region")
 	lifeView := p.tableOf(life, "lifetime_by_region", "Lifetimes by region",
-		"Quantiles are weighted by bytes. Open bytes were still alive when the run ended: their lifetimes are lower bounds.")
+		fmt.Sprintf("Quantiles are weighted by bytes; they come from buckets and lie within %.1f %% of the true value. Never read bytes were written in vain. "+
+			"Open bytes were still alive when the run ended: their lifetimes are lower bounds.", 100*hist.RelativeError))
 	add("lifetime", "Lifetime of values", p.lifetimeFigure(d), []*analyze.Table{life, t("lifetime_distribution")}, barred(lifeView, life, "bytes_total"))
 	layers := t("traffic_by_layer")
 	long := p.tableOf(layers, "traffic_by_layer", "Every layer and region", "").maybe(layers).folded()
 	add("layers", "Traffic by layer", nil, []*analyze.Table{layers}, p.layerTable(layers), long)
 	regionView := p.tableOf(byRegion, "traffic_by_region", "Bytes moved by region", "Sums over the run, and what one decode token moves.")
 	add("regions", "Regions", nil, []*analyze.Table{byRegion, t("objects")}, barred(regionView, byRegion, "decode_bytes_read_per_token"),
-		p.tableOf(t("objects"), "objects", "Largest objects", "").maybe(t("objects")))
+		p.tableOf(t("objects"), "objects", "Busiest objects", "Those whose bytes were read and written most. All of them are in traffic_by_object.csv and objects.parquet.").maybe(t("objects")))
 	add("metrics", "Metrics of mrm-trace", nil, []*analyze.Table{t("metrics")},
-		p.tableOf(t("metrics"), "metrics", "Summary by region type", "The figures of metrics.csv, as mrm-trace defines them: unweighted over regions."))
+		p.tableOf(t("metrics"), "metrics", "Summary by region type", "The figures of metrics.csv as mrm-trace defines them, unweighted over regions. Retention runs from a region's first write to its last read."))
 
 	var rest []*analyze.Table
 	var views []*tableView
@@ -125,12 +129,8 @@ func barred(v *tableView, t *analyze.Table, column string) *tableView {
 func (p *page) facts(facts []Fact) []factView {
 	var out []factView
 	for _, f := range facts {
-		v := factView{Name: f.Name, Text: human(f.Value, f.Unit), Raw: raw(f.Value), Unit: f.Unit,
-			Missing: f.Value == nil, Notes: naming(p.Notes, f.Name)}
-		if f.Unit != "" && !unitInText(f.Unit) && f.Value != nil {
-			v.Text += " " + f.Unit
-		}
-		out = append(out, v)
+		out = append(out, factView{Name: f.Name, Text: Format(f.Value, f.Unit), Raw: raw(f.Value), Unit: f.Unit,
+			Missing: f.Value == nil, Notes: naming(p.Notes, f.Name)})
 	}
 	return out
 }

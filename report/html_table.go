@@ -45,6 +45,9 @@ type barPart struct{ Class, X, Width string }
 func (p *page) tableOf(t *analyze.Table, name, title, text string) *tableView {
 	v := &tableView{Name: name, Title: title, Text: text}
 	switch {
+	case t == nil && p.withheld[name] != "":
+		v.Why = p.withheld[name]
+		return v
 	case t == nil:
 		v.Why = "the run has no table " + name
 		return v

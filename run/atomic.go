@@ -70,6 +70,16 @@ func ioError(err error) error {
 	return Errorf(IO, "%w", err)
 }
 
+// IOError returns err as an error of class [IO], with what to do about a full
+// disk. An error that has a class already keeps it.
+func IOError(err error) error {
+	var e *Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return ioError(err)
+}
+
 // Path returns the name that the file gets.
 func (a *Atomic) Path() string { return a.path }
 

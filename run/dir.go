@@ -31,6 +31,7 @@ type Dir struct {
 
 	mu       sync.Mutex
 	open     map[*Atomic]bool
+	made     bool // by Create, in this process
 	sealed   bool // a manifest is in place and must go before a file changes
 	finished bool
 }
@@ -72,7 +73,7 @@ func Create(base, model, runID string, opts ...Option) (*Dir, error) {
 	if err := mkdirAll(o.fs, parent); err != nil {
 		return nil, ioError(err)
 	}
-	d := &Dir{fs: o.fs, root: filepath.Join(parent, runID), id: runID, open: map[*Atomic]bool{}}
+	d := &Dir{fs: o.fs, root: filepath.Join(parent, runID), id: runID, made: true, open: map[*Atomic]bool{}}
 	if err := d.checkSpace(parent, o); err != nil {
 		return nil, err
 	}
@@ -304,6 +305,26 @@ func (d *Dir) Close() error {
 	defer d.mu.Unlock()
 	d.finished = true
 	return d.release(false)
+}
+
+// Discard removes the directory with all that is in it: of a run in which nothing
+// ran. It is for a directory that [Create] made and no one has finished; on any other
+// it is an error of class [Invalid].
+func (d *Dir) Discard() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.made || d.finished {
+		return Errorf(Invalid, "run %s was not made here or is finished: it stays", d.root)
+	}
+	d.finished = true
+	err := os.RemoveAll(d.root)
+	if e := d.release(false); err == nil {
+		err = e
+	}
+	if err != nil {
+		return ioError(err)
+	}
+	return nil
 }
 
 // release frees the lock; d.mu is held.

@@ -33,6 +33,9 @@ const GraphLogName = "graph/graph.log"
 // believed.
 const graphMagic = "TSGRAPH1"
 
+// EmptyGraphLog is the size in bytes of a log without records.
+const EmptyGraphLog = int64(len(graphMagic))
+
 // Kinds of records in a graph log. They are the kinds of the child's ring too.
 const (
 	KindTables   = 16 + iota // ggml.Tables as JSON
@@ -100,10 +103,10 @@ func (g *GraphWriter) Append(kind uint8, payload []byte) error {
 	crc := crc32.Update(crc32.Checksum(h[8:], castagnoli), castagnoli, payload)
 	binary.LittleEndian.PutUint32(h[4:], crc)
 	if _, err := g.w.Write(h[:]); err != nil {
-		return fmt.Errorf("%s: %w", g.f.Name(), err)
+		return run.IOError(err)
 	}
 	if _, err := g.w.Write(payload); err != nil {
-		return fmt.Errorf("%s: %w", g.f.Name(), err)
+		return run.IOError(err)
 	}
 	return nil
 }
@@ -111,10 +114,7 @@ func (g *GraphWriter) Append(kind uint8, payload []byte) error {
 // Flush hands everything to the kernel, where it survives the death of this
 // process.
 func (g *GraphWriter) Flush() error {
-	if err := g.w.Flush(); err != nil {
-		return fmt.Errorf("%s: %w", g.f.Name(), err)
-	}
-	return nil
+	return run.IOError(g.w.Flush())
 }
 
 // Close flushes, syncs and closes.

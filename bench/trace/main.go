@@ -16,6 +16,9 @@ import (
 type rec struct{}
 
 func (rec) Append(k uint8, p []byte) error {
+	if k == trace.KindEngine {
+		fmt.Fprintln(os.Stderr, string(p))
+	}
 	if k == trace.KindTrial {
 		var t trace.Trial
 		json.Unmarshal(p, &t)

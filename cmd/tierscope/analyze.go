@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 
 	"github.com/tierscope/tierscope/analyze"
 	"github.com/tierscope/tierscope/analyze/mrm"
+	"github.com/tierscope/tierscope/experiment"
 	"github.com/tierscope/tierscope/internal/units"
 	"github.com/tierscope/tierscope/run"
 )
@@ -28,13 +32,22 @@ func newAnalyzeCommand(a *app) *cobra.Command {
 		Use:     "analyze --input TRACE_OR_RUN",
 		Aliases: []string{"analyse"},
 		Short:   "Work the tables out from a trace",
-		Long: `Analyze reads a trace, or that of a run directory, once and prints the ten tables
-of mrm-trace: retention, write-once ratio, read frequency, working set, locality,
-inter-access interval and suitability, by region and by region type.
+		Long: `Analyze reads a trace once and prints the ten tables of mrm-trace: retention,
+write-once ratio, read frequency, working set, locality, inter-access interval
+and suitability, by region and by region type.
 
-Quantiles are exact whatever the length. What does not fit --memory goes to a
-temporary file. With --json all rows come, integers in full, missing as null,
-and metrics.csv as a string.
+Of a run directory it prints tierscope's own tables first: bytes by step, layer,
+region and object, growth of the KV cache, life of its blocks, lifetime of
+values. They count every access that was observed, also those that a row limit
+kept out of trace.parquet. What a run cannot know is withheld, not zero.
+
+Quantiles of the ten tables are exact whatever the length. What does not fit
+--memory goes to a temporary file.
+
+With --json one document is printed, with all rows, integers in full, missing as
+null: {"tables": {NAME: {"columns", "units", "exactness", "rows"}}, "metrics_csv",
+"withheld": {TABLE: WHY}, "notes"}. With --compat mrm it is what mrm-trace's users
+know, the ten tables as {NAME: {"columns", "rows"}} and "metrics_csv".
 
 Metrics: ` + strings.Join(mrm.MetricNames, ", ") + `.`,
 		Example: `  tierscope analyze --input results/tiny/run-1
@@ -79,6 +92,9 @@ func (a *app) analyze(ctx context.Context, f *analyzeFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	if st, err := os.Stat(f.input); err == nil && st.IsDir() {
+		return a.analyzeRun(ctx, f, o)
+	}
 	in, _, err := analyze.OpenTrace(f.input)
 	if err != nil {
 		return err
@@ -96,13 +112,66 @@ func (a *app) analyze(ctx context.Context, f *analyzeFlags) (err error) {
 	if n := in.Skipped(); n > 0 {
 		fmt.Fprintf(a.stderr, "note: %d numbers are out of their column's range and count as missing\n", n)
 	}
-	for _, n := range r.Notes() {
+	return a.printTables(f, &experiment.Figures{Compat: r})
+}
+
+// analyzeRun is analyze on a run directory: with every access of its graph log,
+// also those that a row limit kept out of its trace.
+func (a *app) analyzeRun(ctx context.Context, f *analyzeFlags, o mrm.Options) error {
+	figures, err := experiment.Analyze(ctx, f.input, o)
+	if err != nil {
+		return err
+	}
+	if len(f.metrics) > 0 {
+		figures.Own, figures.Withheld = nil, nil // only those asked for
+	}
+	return a.printTables(f, figures)
+}
+
+// printTables prints figures as the flags ask for.
+func (a *app) printTables(f *analyzeFlags, x *experiment.Figures) error {
+	for _, n := range x.Compat.Notes() {
 		fmt.Fprintln(a.stderr, "note:", n)
 	}
-	if a.json {
-		return r.WriteJSON(a.stdout)
+	if f.compat == "mrm" && a.json {
+		return x.Compat.WriteJSON(a.stdout)
 	}
-	return r.WriteText(a.stdout, f.rows)
+	if a.json {
+		return a.printJSON(figuresDocument(x))
+	}
+	if f.compat == "" {
+		for i := range x.Own {
+			t := x.Own[i]
+			left := 0
+			if f.rows >= 0 && len(t.Rows) > f.rows {
+				t.Rows, left = t.Rows[:f.rows], len(t.Rows)-f.rows
+			}
+			if err := t.WriteText(a.stdout, left); err != nil {
+				return err
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(x.Withheld)) {
+			fmt.Fprintf(a.stderr, "note: %s is withheld: %s\n", name, x.Withheld[name])
+		}
+		a.printNotes(x.Notes)
+	}
+	return x.Compat.WriteText(a.stdout, f.rows)
+}
+
+// figuresDocument is the machine-readable form of all figures.
+func figuresDocument(x *experiment.Figures) any {
+	tables := tablesJSON(append(slices.Clone(x.Own), x.Compat.Tables()...))
+	doc := map[string]any{"tables": tables, "withheld": x.Withheld, "notes": x.Notes}
+	if x.Withheld == nil {
+		doc["withheld"] = map[string]string{}
+	}
+	if x.Notes == nil {
+		doc["notes"] = []run.Note{}
+	}
+	if x.Compat.HasCSV() {
+		doc["metrics_csv"] = x.Compat.CSV()
+	}
+	return doc
 }
 
 // rowProgress says every few seconds how far reading is; short inputs are done

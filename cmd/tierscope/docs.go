@@ -11,7 +11,7 @@ func newDocsCommand(a *app) *cobra.Command {
 		Use:    "docs",
 		Short:  "Print the reference of all commands as Markdown",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return manual.Write(a.stdout, c.Root())
 		},

@@ -3,14 +3,11 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +18,7 @@ import (
 type app struct {
 	stdout, stderr io.Writer
 	json           bool
+	hurry          <-chan struct{} // closed at the second request to stop
 }
 
 // printJSON writes v as the one document on stdout.
@@ -86,13 +84,16 @@ type silentError struct{ error }
 func (e silentError) Unwrap() error { return e.error }
 
 func realMain() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, hurry, stop := signals()
 	defer stop()
-	a := &app{stdout: os.Stdout, stderr: os.Stderr}
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, hurry: hurry}
 	root := newRoot(a)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return run.Errorf(run.Misuse, "%w; see '%s --help'", err, c.CommandPath())
 	})
+	if err := known(root, os.Args[1:]); err != nil {
+		return a.exit(err)
+	}
 	return a.exit(root.ExecuteContext(ctx))
 }
 

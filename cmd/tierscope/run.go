@@ -23,17 +23,27 @@ func newRunCommand(a *app) *cobra.Command {
 observed and left as a run directory DIR/<model>/<run id>, which is never used again. With --model instead of
 --config one model is run with a few prompts of tierscope's own, or those given.
 
-Ctrl-C ends the run under way in order: what was seen is kept, marked partial. --resume goes on with a plan: its
-runs that are finished are not run again. A run that was killed is finished by 'tierscope recover'.
+What cannot run is refused before anything is written. Ctrl-C ends the run under way in order: what was seen is kept
+and analysed, marked partial; a second Ctrl-C, or one while a run is analysed, leaves its directory as it is. --resume
+goes on with a plan: its runs that are complete are not run again. A run that was killed, or found the disk full, is
+finished by 'tierscope recover'. DIR/manifest.csv lists the complete runs, without warm-ups.
 
-With --json one document is printed: {"runs": [{"run_dir", "run_id", "warmup", "run_validity", "valid", "notes"}],
-"summary"}. "valid" is false only when figures are wrong or incomplete; "run_validity" is the noise class.`,
+With --json one document is printed: {"runs": [{"run_dir", "run_id", "state", "warmup", "run_validity", "valid",
+"notes", "resumed", "summary", "error"}], "summary", "error"}. "valid" is false only when figures are wrong or
+incomplete; "run_validity" is the noise class. "state" is complete, partial (ended early, and sealed), unfinished (for
+recover) or none (nothing ran, "run_dir" is empty). "resumed", "summary" and "error" are there if they say something.
+
+Exit code 0: all runs are complete; 2: bad flag, config, prompt or model path; 3: a model is damaged or not supported;
+4: the engine library cannot be observed; 5: disk; 6: the engine died; 130: interrupted.`,
 		Example: `  tierscope run --config first-light.yaml
   tierscope run --config first-light.yaml --out results --json
   tierscope run --config first-light.yaml --resume
   tierscope run --model model.gguf --context 4096 --tokens 200 --prompt "Tell me about flash memory."`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := q.alone(cmd, config); err != nil {
+				return err
+			}
 			cfg, err := a.experiment(config, &q)
 			if err != nil {
 				return err
@@ -71,12 +81,9 @@ func (a *app) experiment(config string, q *quickFlags) (*experiment.Config, erro
 
 // execute runs a plan and prints what it left.
 func (a *app) execute(ctx context.Context, x *experiment.Execution) error {
-	x.Stamp = experiment.Stamp(time.Now())
+	x.Stamp, x.Hurry = experiment.Stamp(time.Now()), a.hurry
 	x.Progress = func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) }
 	res, err := x.Execute(ctx)
-	if res == nil {
-		return err
-	}
 	if a.json {
 		if perr := a.printJSON(res); perr != nil {
 			return perr
@@ -88,8 +95,12 @@ func (a *app) execute(ctx context.Context, x *experiment.Execution) error {
 		for _, s := range r.Summary {
 			fmt.Fprintln(a.stdout, s)
 		}
-		fmt.Fprintf(a.stdout, "report: %s\n", filepath.Join(r.Dir, "report.html"))
+		if r.State == run.StateComplete || r.State == run.StatePartial {
+			fmt.Fprintf(a.stdout, "report: %s\n", filepath.Join(r.Dir, "report.html"))
+		}
 	}
-	fmt.Fprintln(a.stdout, res.Summary)
+	if len(res.Runs) > 0 {
+		fmt.Fprintln(a.stdout, res.Summary)
+	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tierscope/tierscope/engine/fetch"
 	"github.com/tierscope/tierscope/engine/gguf"
 	"github.com/tierscope/tierscope/engine/llamacpp"
+	"github.com/tierscope/tierscope/internal/ggml"
 	"github.com/tierscope/tierscope/observe"
 	"github.com/tierscope/tierscope/region"
 	"github.com/tierscope/tierscope/trace"
@@ -84,6 +85,7 @@ type view struct {
 	maps    *region.Maps
 	log     string
 	keep    bool
+	evals   []*ggml.Eval
 }
 
 func (v *view) Object(o observe.Object) error {

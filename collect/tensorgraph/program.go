@@ -82,11 +82,9 @@ func (r *replayer) compile(t *ggml.Template) (*program, error) {
 	for i, n := range t.Chosen {
 		c.index[n] = valueRef{true, i}
 	}
-	layer := observe.NoLayer
+	layers := c.nodeLayers()
 	for n, id := range t.Nodes {
-		x := &t.Tensors[id]
-		layer = c.nodeLayer(x, layer)
-		if err := c.node(int32(n), x, layer); err != nil {
+		if err := c.node(int32(n), &t.Tensors[id], layers[n]); err != nil {
 			return nil, err
 		}
 	}
@@ -114,11 +112,37 @@ func fractions(bytes []float64) []float64 {
 	return f
 }
 
-// nodeLayer is the layer that a node works for: its own name says, or a weight
-// or cache among its sources, or else it goes on with the layer before it.
-func (c *compiler) nodeLayer(x *ggml.Tensor, before int32) int32 {
+// nodeLayers are the layers that the nodes work for: what they say themselves, else
+// what the node says that uses them first, else that of the node before.
+func (c *compiler) nodeLayers() []int32 {
+	user := map[int32]int32{} // of a tensor: the node that uses it first
+	for _, id := range c.t.Nodes {
+		for _, s := range c.t.Tensors[id].Src {
+			if _, ok := user[s]; !ok {
+				user[s] = id
+			}
+		}
+	}
+	out := make([]int32, len(c.t.Nodes))
+	before := observe.NoLayer
+	for n, id := range c.t.Nodes {
+		layer, ok := c.ownLayer(&c.t.Tensors[id])
+		if next, used := user[id]; !ok && used {
+			layer, ok = c.ownLayer(&c.t.Tensors[next])
+		}
+		if ok {
+			before = layer
+		}
+		out[n] = before
+	}
+	return out
+}
+
+// ownLayer is the layer that a node names: in its name, or by a weight or cache
+// among its sources.
+func (c *compiler) ownLayer(x *ggml.Tensor) (layer int32, ok bool) {
 	if l := layerOf(x.Name); l != observe.NoLayer {
-		return l
+		return l, true
 	}
 	for _, s := range x.Src {
 		if s < 0 {
@@ -126,16 +150,13 @@ func (c *compiler) nodeLayer(x *ggml.Tensor, before int32) int32 {
 		}
 		name := c.t.Tensors[s].Name
 		if strings.HasPrefix(name, "blk.") || strings.HasPrefix(name, "cache_") {
-			return layerOf(name)
+			return layerOf(name), true
 		}
 		if strings.HasSuffix(name, ".weight") { // token_embd, output, output_norm
-			return observe.NoLayer
+			return observe.NoLayer, true
 		}
 	}
-	if strings.HasPrefix(x.Name, "result_") || strings.HasPrefix(x.Name, "inp_") {
-		return observe.NoLayer
-	}
-	return before
+	return observe.NoLayer, strings.HasPrefix(x.Name, "result_") || strings.HasPrefix(x.Name, "inp_")
 }
 
 // views are operations that only name memory.
@@ -147,8 +168,8 @@ const flagCompute = 16
 
 func (c *compiler) node(n int32, x *ggml.Tensor, layer int32) error {
 	op := c.tables.OpName(x.Op)
-	if views[op] || c.skips && x.Flags&flagCompute == 0 {
-		return nil
+	if views[op] || c.skips && x.Flags&flagCompute == 0 || slices.Contains(x.Ne[:], 0) {
+		return nil // no backend computes an empty result, nor reads its sources
 	}
 	for i, s := range x.Src {
 		if s < 0 || slices.Contains(x.Src[:i], s) {

@@ -51,7 +51,6 @@ type Result struct {
 	DecodeLogBytes int64
 	UpperBound     uint64 // accesses whose rows were not read, so all were counted
 	OutOfOrder     uint64 // evaluations outside any step
-	Unmapped       uint64 // objects outside the engine's mappings
 	Rows           uint64
 	Start, Stop    uint64 // first and last time seen
 }
@@ -144,7 +143,7 @@ func (r *replayer) record(kind uint8, p []byte) error {
 			return err
 		}
 		r.maps = maps
-		return r.mappings()
+		return nil
 	case trace.KindTemplate:
 		return r.template(p)
 	case trace.KindEval:
@@ -320,6 +319,9 @@ func (r *replayer) end() error {
 		return err
 	}
 	r.res.Rows = r.rows.next
+	if err := r.mappings(); err != nil {
+		return err
+	}
 	died := r.teardown
 	if died == 0 {
 		died = r.res.Stop
@@ -349,7 +351,10 @@ func (r *replayer) kvBlocks() []trace.KVBlockRow {
 		for _, b := range lives.Blocks {
 			for _, k := range g.layers {
 				o := &r.objects.all[k.object-1]
-				out = append(out, b.Row(regionID(o), o.Base, k.pitchOf()))
+				// Row counts from the base in steps of the pitch; streams lie further apart.
+				stream := uint64(b.FirstCell / max(k.cells, 1))
+				base := o.Base + stream*(k.stream-uint64(k.cells)*k.pitchOf())
+				out = append(out, b.Row(regionID(o), base, k.pitchOf()))
 			}
 		}
 	}

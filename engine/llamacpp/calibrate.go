@@ -99,11 +99,14 @@ func (s *session) calibrate() error {
 			if s.stopped.Load() {
 				return nil
 			}
+			before := s.hook.Cost()
 			ns, err := block(probed)
 			if err != nil {
 				return err
 			}
-			if err := s.out.json(trace.KindTrial, trace.Trial{Pair: uint32(pair), On: probed, Tokens: blockTokens, NS: ns}); err != nil {
+			after := s.hook.Cost()
+			t := trace.Trial{Pair: uint32(pair), On: probed, Tokens: blockTokens, NS: ns, Evals: after.Evals - before.Evals, Hook: after.NS - before.NS}
+			if err := s.out.json(trace.KindTrial, t); err != nil {
 				return err
 			}
 		}

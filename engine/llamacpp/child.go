@@ -170,6 +170,7 @@ func (s *session) newContext(callback uintptr) (llama.Context, llama.Memory, err
 	p.NUbatch = p.NBatch
 	p.NThreads, p.NThreadsBatch = int32(j.Threads), int32(j.Threads)
 	p.NoPerf = 1
+	p.SwaFull = 0 // layers with a sliding window keep what a window needs, as llama-server has it
 	var ok1, ok2, ok3 bool
 	p.TypeK, ok1 = kvTypes[j.TypeK]
 	p.TypeV, ok2 = kvTypes[j.TypeV]
@@ -225,6 +226,9 @@ func base(path string) string {
 
 // work runs the requests and the calibration.
 func (s *session) work() error {
+	if err := s.check(); err != nil {
+		return err
+	}
 	if s.hook != nil {
 		if err := s.hook.On(); err != nil {
 			return run.Errorf(run.Capability, "graph hook: %w", err)

@@ -7,9 +7,13 @@
 package llamacpp
 
 import (
+	"errors"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/tierscope/tierscope/run"
@@ -47,6 +51,18 @@ type Job struct {
 	Callback  bool `json:"callback"`   // the evaluation callback instead of the jump slot
 	Experts   bool `json:"experts"`    // read the experts chosen
 	Pairs     int  `json:"pairs"`      // calibration: pairs of blocks of 16 tokens, 0 = none
+
+	// Kill, if not nil, ends the wait for a child that was asked to end in order: when it
+	// is closed, the child is killed.
+	Kill <-chan struct{} `json:"-"`
+}
+
+// Check returns nil if the job can be handed to a child, else an error of class
+// [run.Misuse]. What only the model can tell is not checked.
+func (j *Job) Check() error {
+	c := *j
+	c.Resolve()
+	return c.validate()
 }
 
 // DefaultThreads is cores - 1, at least 1: the observer needs somewhere to run.
@@ -74,16 +90,25 @@ func (j *Job) Resolve() {
 	}
 }
 
+// Limits of llama.cpp: LLAMA_MAX_SEQ and GGML_MAX_N_THREADS.
+const (
+	maxSequences = 256
+	maxThreads   = 512
+)
+
 // libNames are the plain names under which the libraries are loaded.
 var libNames = []string{"libllama", "libggml", "libggml-base"}
 
-// PrepareLib makes a directory, below scratch, in which the llama.cpp libraries of a
-// user have the plain names under which they are loaded. path is libllama.so itself
-// (any version suffix) or its directory.
+// PrepareLib returns a directory in which the llama.cpp libraries of a user have the
+// plain names under which they are loaded: the user's, or a new one of links below
+// scratch. path is libllama.so itself (any version suffix) or its directory.
 func PrepareLib(path, scratch string) (string, error) {
 	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", run.Errorf(run.Misuse, "library %s: no such file or directory; give libllama.so or its directory", path)
+	}
 	if err != nil {
-		return "", run.Errorf(run.Misuse, "library %s: %w; give libllama.so or its directory", path, err)
+		return "", run.Errorf(run.Misuse, "library: %w; give libllama.so or its directory", err)
 	}
 	dir := path
 	if !st.IsDir() {
@@ -95,6 +120,13 @@ func PrepareLib(path, scratch string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", run.Errorf(run.Misuse, "library directory %s: %w", dir, err)
+	}
+	plain := map[string]bool{}
+	for _, e := range entries {
+		plain[e.Name()] = true
+	}
+	if !slices.ContainsFunc(libNames, func(n string) bool { return !plain[n+".so"] }) {
+		return dir, nil
 	}
 	out := filepath.Join(scratch, "lib")
 	if err := os.MkdirAll(out, 0o755); err != nil {
@@ -134,6 +166,12 @@ func (j *Job) validate() error {
 	switch {
 	case j.Context < 1:
 		return run.Errorf(run.Misuse, "context of %d tokens: give at least 1", j.Context)
+	case uint64(j.Context)*uint64(j.Sequences) > math.MaxInt32:
+		return run.Errorf(run.Misuse, "context of %d tokens for each of %d sequences: llama.cpp takes at most %d in all", j.Context, j.Sequences, math.MaxInt32)
+	case j.Sequences > maxSequences:
+		return run.Errorf(run.Misuse, "%d sequences decoded together: llama.cpp takes at most %d", j.Sequences, maxSequences)
+	case j.Threads > maxThreads:
+		return run.Errorf(run.Misuse, "%d engine threads: ggml takes at most %d", j.Threads, maxThreads)
 	case len(j.Prompts) == 0:
 		return run.Errorf(run.Misuse, "no prompts: give at least one")
 	}

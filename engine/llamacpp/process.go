@@ -41,8 +41,10 @@ type Records interface {
 }
 
 // Run runs the job in a child process and passes its records on. The engine's
-// own log goes to log. When ctx is done the child is asked to end in order. The
-// error says how the job ended: of the child's own making, or that it died.
+// own log goes to log. When ctx is done the child is asked to end in order, and
+// killed after a grace time or when job.Kill is closed. When records takes no
+// more, it is killed at once. The error says how the job ended: of the child's
+// own making, or that it died.
 func Run(ctx context.Context, job *Job, records Records, log *os.File) (trace.End, error) {
 	j := *job
 	j.Resolve()
@@ -77,7 +79,7 @@ func Run(ctx context.Context, job *Job, records Records, log *os.File) (trace.En
 		return trace.End{}, run.Errorf(run.Engine, "engine child: %w", err)
 	}
 	p := &process{cmd: cmd, ring: consumer, records: records}
-	err = p.follow(ctx, exited)
+	err = p.follow(ctx, job.Kill, exited)
 	p.end.Lost, p.end.Stalled = consumer.Lost(), uint64(consumer.Stalled())
 	return p.end, err
 }
@@ -104,13 +106,14 @@ type process struct {
 	records Records
 	end     trace.End
 	ended   bool
+	killed  bool // by this process
 }
 
-func (p *process) follow(ctx context.Context, exited <-chan error) error {
+func (p *process) follow(ctx context.Context, now <-chan struct{}, exited <-chan error) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	done := ctx.Done()
-	var kill <-chan time.Time
+	var kill <-chan struct{}
 	for {
 		if err := p.drain(); err != nil {
 			p.cmd.Process.Kill()
@@ -123,8 +126,11 @@ func (p *process) follow(ctx context.Context, exited <-chan error) error {
 		case <-done:
 			done = nil
 			p.cmd.Process.Signal(syscall.SIGTERM)
-			kill = time.After(grace)
+			var stop func()
+			kill, stop = either(now, grace)
+			defer stop()
 		case <-kill:
+			kill, p.killed = nil, true
 			p.cmd.Process.Kill()
 		case err := <-exited:
 			if e := p.drain(); e != nil {
@@ -133,6 +139,21 @@ func (p *process) follow(ctx context.Context, exited <-chan error) error {
 			return p.verdict(ctx, err)
 		}
 	}
+}
+
+// either returns a channel that is closed when now is or when d has passed.
+func either(now <-chan struct{}, d time.Duration) (<-chan struct{}, func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	if now != nil {
+		go func() {
+			select {
+			case <-now:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx.Done(), cancel
 }
 
 // drain passes on everything that is in the ring now.
@@ -179,10 +200,17 @@ func (p *process) verdict(ctx context.Context, exit error) error {
 		if p.end.Error == "" {
 			return nil
 		}
-		return run.Errorf(run.Class(p.end.Class), "%s", p.end.Error)
+		class := run.Class(p.end.Class)
+		if class == run.Invalid {
+			class = run.Engine // of no class of its own: something in the engine's process failed
+		}
+		return run.Errorf(class, "%s", p.end.Error)
 	}
 	if ctx.Err() != nil {
-		return run.Errorf(run.Interrupted, "interrupted; the engine did not end in %v and was killed", grace)
+		if p.killed {
+			return run.Errorf(run.Interrupted, "interrupted; the engine did not end in order and was killed")
+		}
+		return run.Errorf(run.Interrupted, "interrupted before the engine was ready")
 	}
 	var status *exec.ExitError
 	if errors.As(exit, &status) {

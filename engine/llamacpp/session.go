@@ -3,8 +3,10 @@
 package llamacpp
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -79,7 +81,11 @@ func (s *session) waves() [][]*request {
 }
 
 func (s *session) wave(reqs []*request) error {
-	for _, r := range reqs {
+	for i, r := range reqs {
+		if s.stopped.Load() {
+			reqs = reqs[:i]
+			break
+		}
 		if err := s.prepare(r); err != nil {
 			return err
 		}
@@ -97,6 +103,8 @@ func (s *session) wave(reqs []*request) error {
 		if len(active) == 0 {
 			break
 		}
+		// llama.cpp joins sequences into one graph only in rising order.
+		slices.SortFunc(active, func(a, b *request) int { return cmp.Compare(a.seq, b.seq) })
 		if err := s.decode(active); err != nil {
 			return err
 		}
@@ -113,26 +121,52 @@ func (s *session) prepare(r *request) error {
 		*c = conversation{}
 	}
 	r.tokens = s.tokenize(r, c)
-	if len(r.tokens) == 0 {
-		return run.Errorf(run.Misuse, "prompt %d is empty after tokenization: give it text", r.index+1)
-	}
-	if len(r.tokens) >= s.job.Context {
-		return run.Errorf(run.Misuse, "prompt %d has %d tokens and the context %d: shorten it or raise the context length", r.index+1, len(r.tokens), s.job.Context)
+	if err := s.fits(r, len(r.tokens)); err != nil {
+		return err
 	}
 	r.limit = min(r.Output, s.job.Context-len(r.tokens))
 	old := s.kv[r.seq]
 	for r.reused < len(old) && r.reused < len(r.tokens)-1 && old[r.reused] == r.tokens[r.reused] {
 		r.reused++
 	}
-	if !r.Keep {
+	if !r.Keep || r.reused < len(old) && !s.remembers(r.seq, r.reused) {
 		r.reused = 0
 	}
 	if r.reused < len(old) {
 		if err := s.remove(r.seq, r.reused); err != nil {
 			return err
 		}
+		r.reused = len(s.kv[r.seq])
 	}
 	r.sampler = s.newSampler(r.index)
+	return nil
+}
+
+// fits refuses a prompt of n tokens, with the conversation before it, that leaves no
+// room to generate.
+func (s *session) fits(r *request, n int) error {
+	switch {
+	case n == 0:
+		return run.Errorf(run.Misuse, "prompt %d is empty after tokenization: give it text", r.index+1)
+	case n >= s.job.Context && r.Keep:
+		return run.Errorf(run.Misuse, "prompt %d makes a conversation of %d tokens and the context is %d: shorten it or raise the context length", r.index+1, n, s.job.Context)
+	case n >= s.job.Context:
+		return run.Errorf(run.Misuse, "prompt %d has %d tokens and the context %d: shorten it or raise the context length", r.index+1, n, s.job.Context)
+	}
+	return nil
+}
+
+// check refuses prompts that cannot be run, before the first is: all but
+// follow-ups, whose length depends on what is generated.
+func (s *session) check() error {
+	for i := range s.job.Prompts {
+		if p := &s.job.Prompts[i]; !p.Keep {
+			r := &request{Prompt: p, index: uint32(i)}
+			if err := s.fits(r, len(s.tokenize(r, &conversation{}))); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -318,6 +352,17 @@ func (s *session) finish(r *request, why string) error {
 	return s.out.json(trace.KindOutput, r.out)
 }
 
+// remembers says whether layers with a sliding window still hold what token n of a
+// sequence looks back at.
+func (s *session) remembers(seq int32, n int) bool {
+	window := int(llama.ModelNSWA(s.model))
+	if n == 0 || window == 0 {
+		return true
+	}
+	first, err := llama.MemorySeqPosMin(s.mem, llama.SeqId(seq))
+	return err == nil && int(first) <= max(0, n-window)
+}
+
 // remove frees the cells of a sequence from position on.
 func (s *session) remove(seq int32, from int) error {
 	op := trace.KVOp{Op: trace.KVRemove, Seq: seq, P0: int32(from), P1: -1, At: now()}
@@ -326,7 +371,7 @@ func (s *session) remove(seq int32, from int) error {
 		return run.Errorf(run.Engine, "KV cache: %w", err)
 	}
 	if !ok {
-		// A sliding window has forgotten cells that a shorter prefix would need.
+		// A cache that cannot go back part of the way.
 		op.P0 = -1
 		if _, err := llama.MemorySeqRm(s.mem, llama.SeqId(seq), -1, -1); err != nil {
 			return run.Errorf(run.Engine, "KV cache: %w", err)

@@ -9,8 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// graphCall is the one call through which libllama starts a graph.
-const graphCall = "ggml_backend_sched_graph_compute_async"
+const (
+	// graphCall is the one call through which libllama starts a graph.
+	graphCall = "ggml_backend_sched_graph_compute_async"
+	// placeCall is the one through which it gives a graph that it has built its
+	// memory. A graph that it starts again without is the one it started before.
+	placeCall = "ggml_backend_sched_alloc_graph"
+	// recheck is how often such a graph is looked at all the same.
+	recheck = 64
+)
 
 // Hook records every graph that libllama starts in this process. Its methods
 // are called on the thread that drives the engine.
@@ -20,6 +27,13 @@ type Hook struct {
 	slot *Slot
 	orig uintptr
 	into uintptr // what the slot leads to while on
+
+	place     *Slot // nil: every graph is looked at
+	placeOrig uintptr
+	placeInto uintptr
+	same      *known  // graph started last, nil when it may have changed
+	graph     uintptr // its address
+	reused    uint    // times it was taken for the same
 
 	verified bool
 	sched    uintptr
@@ -56,6 +70,10 @@ func NewHook(lib *Lib, llama string, emit Emit, opt HookOptions) (*Hook, error) 
 		case err == nil:
 			h.slot = s
 			h.into = purego.NewCallback(h.compute)
+			h.placeOrig = lib.fn[placeCall]
+			if h.place, err = FindSlot(llama, placeCall, h.placeOrig); err == nil {
+				h.placeInto = purego.NewCallback(h.placed)
+			}
 		case !errors.Is(err, ErrNoSlot):
 			return nil, err
 		}
@@ -90,13 +108,19 @@ func (h *Hook) Callback() uintptr { return h.cb }
 func (h *Hook) On() error {
 	h.on = true
 	h.thread = uint32(unix.Gettid())
+	h.same = nil
 	if h.cb != 0 && h.sched != 0 {
 		h.setCallback(h.cb)
 	}
-	if h.slot != nil {
-		return h.slot.Set(h.into)
+	if h.slot == nil {
+		return nil
 	}
-	return nil
+	if h.place != nil {
+		if err := h.place.Set(h.placeInto); err != nil {
+			return err
+		}
+	}
+	return h.slot.Set(h.into)
 }
 
 // Off stops recording.
@@ -104,6 +128,9 @@ func (h *Hook) Off() {
 	h.on = false
 	if h.slot != nil {
 		h.slot.Restore()
+		if h.place != nil {
+			h.place.Restore()
+		}
 	}
 	if h.cb != 0 && h.sched != 0 {
 		h.setCallback(0)
@@ -146,8 +173,7 @@ func (h *Hook) compute(sched, graph uintptr) uintptr {
 		return h.pass(sched, graph)
 	}
 	begin := now()
-	nodes, leafs := graphLists(ptr(graph))
-	k, err := h.rec.begin(nodes, leafs)
+	k, err := h.recognise(graph)
 	if err != nil {
 		h.err = err
 		return h.pass(sched, graph)
@@ -162,6 +188,36 @@ func (h *Hook) compute(sched, graph uintptr) uintptr {
 	h.err = h.rec.finish()
 	h.cost.Evals++
 	h.cost.NS += start - begin + now() - end
+	return r
+}
+
+// recognise returns the template of the graph. Looking at all of its tensors takes as
+// long as fetching them from memory, 0.1 ms for a thousand. It is needed only
+// where libllama has built the graph anew.
+func (h *Hook) recognise(graph uintptr) (*known, error) {
+	last := h.same
+	reuse := last != nil && graph == h.graph
+	if reuse {
+		if h.reused++; h.reused%recheck != 1 {
+			return last, nil
+		}
+	}
+	k, err := h.rec.begin(graphLists(ptr(graph)))
+	switch {
+	case err != nil:
+		return nil, err
+	case reuse && k != last:
+		return nil, &LayoutError{"a graph changed although it was not built anew"}
+	case h.place != nil:
+		h.same, h.graph = k, graph
+	}
+	return k, nil
+}
+
+// placed stands in for placeCall.
+func (h *Hook) placed(sched, graph uintptr) uintptr {
+	h.same, h.reused = nil, 0
+	r, _, _ := purego.SyscallN(h.placeOrig, sched, graph)
 	return r
 }
 

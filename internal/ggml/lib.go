@@ -23,7 +23,7 @@ var needed = []string{
 	"ggml_graph_n_nodes", "ggml_graph_node", "ggml_nelements", "ggml_element_size", "ggml_n_dims",
 	"ggml_backend_buffer_get_base", "ggml_backend_buffer_get_size", "ggml_backend_buffer_get_usage",
 	"ggml_backend_buffer_is_host", "ggml_backend_buffer_name", "ggml_backend_sched_graph_compute_async",
-	"ggml_backend_sched_set_eval_callback",
+	"ggml_backend_sched_set_eval_callback", "ggml_backend_sched_alloc_graph",
 }
 
 // Open binds libggml-base at path, which must already be loaded or loadable.

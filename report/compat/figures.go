@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/tierscope/tierscope/analyze"
+	tables "github.com/tierscope/tierscope/analyze/mrm"
 )
 
 const (
@@ -55,6 +56,33 @@ func (f *figure) render(t *analyze.Table) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// Picture is one of mrm-trace's figures: its file name, the table that it is
+// drawn from, and the file; nil if there is nothing to draw.
+type Picture struct {
+	Name, Table string
+	PNG         []byte
+}
+
+// Pictures draws mrm-trace's figures from its tables. The same tables give the
+// same bytes.
+func Pictures(r *tables.Result) ([]Picture, error) {
+	named := map[string]*analyze.Table{}
+	all := r.Tables()
+	for i := range all {
+		named[all[i].Name] = &all[i]
+	}
+	out := make([]Picture, len(figures))
+	for i := range figures {
+		f := &figures[i]
+		out[i].Name, out[i].Table = f.file, f.table
+		var err error
+		if out[i].PNG, err = f.render(named[f.table]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // byType collects the values of a column by region type, sorted by type. Rows

@@ -129,24 +129,23 @@ func writeTable[T any](j *job, name string, create func(string, trace.Options) (
 
 // draw writes the figures and returns what the index row needs of the tables.
 func (j *job) draw(r *tables.Result) (index run.IndexFigures, err error) {
+	pictures, err := Pictures(r)
+	if err != nil {
+		return index, err
+	}
+	for _, p := range pictures {
+		if p.PNG == nil {
+			j.notes.Add(run.Note{Code: "not_drawn", Severity: run.Info, Text: p.Name + " was not drawn: there is nothing in " + p.Table})
+			continue
+		}
+		if err := j.file(p.Name, p.PNG); err != nil {
+			return index, err
+		}
+	}
 	named := map[string]*analyze.Table{}
 	all := r.Tables()
 	for i := range all {
 		named[all[i].Name] = &all[i]
-	}
-	for i := range figures {
-		f := &figures[i]
-		png, err := f.render(named[f.table])
-		if err != nil {
-			return index, err
-		}
-		if png == nil {
-			j.notes.Add(run.Note{Code: "not_drawn", Severity: run.Info, Text: f.file + " was not drawn: there is nothing in " + f.table})
-			continue
-		}
-		if err := j.file(f.file, png); err != nil {
-			return index, err
-		}
 	}
 	sum := func(table, column string) (total float64, n int) {
 		t := named[table]

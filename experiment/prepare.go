@@ -1,0 +1,154 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tierscope/tierscope/engine/fetch"
+	"github.com/tierscope/tierscope/engine/gguf"
+	"github.com/tierscope/tierscope/engine/llamacpp"
+	"github.com/tierscope/tierscope/internal/units"
+	"github.com/tierscope/tierscope/run"
+)
+
+// shared is what the runs of a plan have in common. It is made, and with it
+// refused what cannot run, before the first run makes a directory.
+type shared struct {
+	hash    string
+	set     Settings
+	prompts []Prompt
+	models  map[string]*loadable // by path as the plan has it
+	lib     string               // directory of the engine libraries
+	scratch *scratch             // nil unless the libraries needed links
+}
+
+// loadable is a model file that was looked at.
+type loadable struct {
+	path  string // absolute
+	facts *modelFacts
+	file  *gguf.File
+	bad   error // the engine could not load it
+}
+
+func (x *Execution) prepare(ctx context.Context) (*shared, error) {
+	if x.Pairs < 0 {
+		return nil, run.Errorf(run.Misuse, "%d calibration pairs: give 0 or more", x.Pairs)
+	}
+	sh := &shared{set: x.Plan.Config.Settings(), models: map[string]*loadable{}}
+	var err error
+	if sh.hash, err = x.Plan.Hash(); err != nil {
+		return nil, err
+	}
+	if sh.prompts, err = x.Plan.Config.LoadPrompts(); err != nil {
+		return nil, err
+	}
+	if len(sh.prompts) == 0 {
+		sh.prompts = DefaultPrompts()
+	}
+	for i := range x.Plan.Runs {
+		p := &x.Plan.Runs[i]
+		if p.Spec.Runnable() != nil || x.finished(p, sh.hash) != nil {
+			continue
+		}
+		if err := sh.model(*p.Spec.Path); err != nil {
+			return nil, err
+		}
+		s := &single{Execution: x, shared: sh, planned: p}
+		if err := s.job(sh.models[*p.Spec.Path].path).Check(); err != nil {
+			return nil, err
+		}
+	}
+	if len(sh.models) == 0 {
+		return sh, nil
+	}
+	if err := sh.library(ctx, x.Progress); err != nil {
+		sh.close()
+		return nil, err
+	}
+	return sh, nil
+}
+
+// model looks at a model file, once.
+func (sh *shared) model(name string) error {
+	if sh.models[name] != nil {
+		return nil
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	facts, file, err := readModel(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return run.Errorf(run.Misuse, "model %s: no such file; give the path of a GGUF file", name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := cacheTypes(file, &sh.set); err != nil {
+		return err
+	}
+	if err := mappable(file); err != nil {
+		return err
+	}
+	sh.models[name] = &loadable{path: path, facts: facts, file: file}
+	return nil
+}
+
+// quantBlock is the number of elements that share a scale, in each of the types
+// that llama.cpp takes for a KV cache.
+const quantBlock = 32
+
+// cacheTypes refuses quantised KV types whose blocks do not divide a head.
+func cacheTypes(f *gguf.File, set *Settings) error {
+	for _, c := range []struct {
+		name string
+		t    KVType
+		head int
+	}{{"keys", set.KVTypeK, f.Shape.KeyLength}, {"values", set.KVTypeV, f.Shape.ValueLength}} {
+		if c.t.Quantised() && c.head%quantBlock != 0 {
+			return run.Errorf(run.Misuse, "model %s: %s of type %s need heads of a multiple of %d elements, these have %d; use f16, bf16 or f32",
+				f.Path, c.name, c.t, quantBlock, c.head)
+		}
+	}
+	return nil
+}
+
+// mappable refuses a model that cannot be mapped as a whole. One larger than
+// memory can be: its pages come and go.
+func mappable(f *gguf.File) error {
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return run.IOError(err)
+	}
+	defer file.Close()
+	m, err := unix.Mmap(int(file.Fd()), 0, int(f.Size), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return run.Errorf(run.Capability, "model %s: its %s cannot be mapped: %w; raise the limit of address space (ulimit -v), or take fewer layers (tierscope model synth --layers)",
+			f.Path, units.Bytes(float64(f.Size)), err)
+	}
+	return unix.Munmap(m)
+}
+
+// library finds the engine libraries: a user's own, or those that are fetched.
+func (sh *shared) library(ctx context.Context, say func(string, ...any)) (err error) {
+	if sh.set.Lib == "" {
+		sh.lib, err = fetch.Libs(ctx, func(line string) { say("  %s", line) })
+		return err
+	}
+	if sh.scratch, err = newScratch(); err != nil {
+		return err
+	}
+	sh.lib, err = llamacpp.PrepareLib(sh.set.Lib, sh.scratch.dir)
+	return err
+}
+
+func (sh *shared) close() {
+	if sh.scratch != nil {
+		sh.scratch.remove()
+	}
+}
