@@ -79,40 +79,35 @@ func (l *Lifetime) Observe(b *observe.Batch) error {
 	return nil
 }
 
+// touch is an access to an object. An object whose first access is by columns
+// (count pieces that leave no row out) is followed by columns from then on: it is
+// one group of rows, or several behind each other (the streams of a cache), and byte
+// c of every row of group g is column g*pitch + c.
 func (l *Lifetime) touch(o *objectValues, store bool, off, size, count, stride, at uint64) {
-	if count <= 1 {
-		switch {
-		case o.pitch == 0:
-			l.event(o, store, off, off+size, at)
-		case off == 0 && size >= o.size:
-			l.event(o, store, 0, o.pitch, at)
-		case off%o.pitch+size <= o.pitch:
-			// Part of one row of an object followed by columns: the other rows are
-			// taken to share its fate. Counted, so that the figure can say so.
-			l.hulls++
-			l.event(o, store, off%o.pitch, off%o.pitch+size, at)
-		default:
-			l.hulls++
-			l.event(o, store, 0, o.pitch, at)
-		}
-		return
-	}
-	piece := size / count
-	allRows := stride > 0 && off+(count-1)*stride+piece > o.size-min(o.size, stride) && off < stride
-	if o.pitch == 0 && allRows && len(o.writes.s)+len(o.reads.s) == 0 {
+	count = max(count, 1)
+	piece, group := size/count, stride*count
+	byColumns := count > 1 && group > 0 && o.size%group == 0 && off%group+piece <= stride
+	if o.pitch == 0 && byColumns && len(o.writes.s)+len(o.reads.s) == 0 {
 		o.pitch, o.rows = stride, count
 	}
-	if o.pitch == stride && allRows {
-		l.event(o, store, off, off+piece, at)
-		return
-	}
-	if o.pitch != 0 {
-		l.hulls++
-		l.event(o, store, 0, o.pitch, at)
-		return
-	}
-	for k := range count {
-		l.event(o, store, off+k*stride, off+k*stride+piece, at)
+	switch {
+	case o.pitch == 0:
+		for k := range count {
+			l.event(o, store, off+k*stride, off+k*stride+piece, at)
+		}
+	case byColumns && stride == o.pitch && count == o.rows:
+		c := off/group*stride + off%group
+		l.event(o, store, c, c+piece, at)
+	default:
+		group = o.pitch * o.rows
+		first, last := off/group, (off+size+group-1)/group
+		if count > 1 || off%group != 0 || size%group != 0 {
+			// Part of some rows of an object followed by columns: taken for all
+			// columns of its groups, and counted so that the figure can say so.
+			l.hulls++
+			last = (off + (count-1)*stride + piece + group - 1) / group
+		}
+		l.event(o, store, first*o.pitch, last*o.pitch, at)
 	}
 }
 
@@ -180,6 +175,7 @@ func (l *Lifetime) Tables() ([]Table, error) {
 	}
 	sum.Columns[5].Exactness = Interpolated
 	dist := Table{Name: "lifetime_distribution", Columns: columns("region_type", "", "lower_s", "s", "upper_s", "s", "bytes", "B")}
+	dist.Columns[3].Exactness = Interpolated
 	for _, name := range slices.Sorted(maps.Keys(l.classes)) {
 		c := l.classes[name]
 		if c.total == 0 {

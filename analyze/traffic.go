@@ -18,7 +18,11 @@ type Traffic struct {
 	objects map[uint32]*objectFlow
 	first   uint64 // earliest time seen
 	codes   codes
+	tokens  map[uint32]uint64 // of the decode calls that told them
 }
+
+// Tokens tells how many tokens an evaluation worked on; 1 unless told.
+func (t *Traffic) Tokens(step uint32, n uint64) { t.tokens[step] = n }
 
 // flow is bytes by direction.
 type flow struct{ read, written, padding uint64 }
@@ -50,7 +54,7 @@ type objectFlow struct {
 
 // NewTraffic returns an empty count.
 func NewTraffic() *Traffic {
-	return &Traffic{steps: map[uint32]*stepBytes{}, layers: map[layerKey]*flow{}, objects: map[uint32]*objectFlow{}, first: ^uint64(0)}
+	return &Traffic{steps: map[uint32]*stepBytes{}, layers: map[layerKey]*flow{}, objects: map[uint32]*objectFlow{}, first: ^uint64(0), tokens: map[uint32]uint64{}}
 }
 
 // codes remembers what a batch's dictionary codes mean, as long as the
@@ -211,6 +215,7 @@ func (t *Traffic) Join(o *Traffic) error {
 		t.objects[k].join(&f.flow)
 		t.objects[k].decode.join(&f.decode)
 	}
+	maps.Copy(t.tokens, o.tokens)
 	t.first = min(t.first, o.first)
 	return nil
 }
@@ -232,15 +237,20 @@ func (t *Traffic) Start() uint64 {
 	return t.first
 }
 
-// DecodeTokens is the number of decode steps seen.
+// DecodeTokens is the number of tokens that decode evaluations worked on.
 func (t *Traffic) DecodeTokens() int {
-	n := 0
-	for _, s := range t.steps {
-		if s.phase == observe.PhaseDecode {
+	n := uint64(0)
+	for step, s := range t.steps {
+		if s.phase != observe.PhaseDecode {
+			continue
+		}
+		if told, ok := t.tokens[step]; ok {
+			n += told
+		} else {
 			n++
 		}
 	}
-	return n
+	return int(n)
 }
 
 // Tables implements [Analysis]: traffic_by_token, traffic_by_layer,

@@ -115,16 +115,16 @@ type Telemetry struct {
 // Labeller says what is done with accesses of unknown regions.
 type Labeller struct {
 	RulesFile      string        `json:"rules_file" cfg:"unused" jsonschema_description:"file of rules"`
-	UnknownPolicy  UnknownPolicy `json:"unknown_policy" jsonschema_description:"what becomes of an access that no rule knows"`
+	UnknownPolicy  UnknownPolicy `json:"unknown_policy" cfg:"unused" jsonschema_description:"what becomes of an access that no rule knows"`
 	MinSampleCount int           `json:"min_sample_count" cfg:"unused" jsonschema:"minimum=0" jsonschema_description:"least samples of a region"`
 }
 
 // Analyser says which tables and histograms are made.
 type Analyser struct {
-	Metrics       []Metric `json:"metrics" cfg:"distinct" jsonschema:"minItems=1" jsonschema_description:"tables to compute"`
-	HistogramBins int      `json:"histogram_bins" jsonschema:"minimum=1,maximum=1000000" jsonschema_description:"bins of histograms"`
-	CDFResolution int      `json:"cdf_resolution" jsonschema:"minimum=1,maximum=1000000" jsonschema_description:"points of distribution functions"`
-	GroupBy       []string `json:"group_by" jsonschema_description:"columns to group figures by"`
+	Metrics       []Metric `json:"metrics" cfg:"distinct,unused" jsonschema:"minItems=1" jsonschema_description:"tables to compute"`
+	HistogramBins int      `json:"histogram_bins" cfg:"unused" jsonschema:"minimum=1,maximum=1000000" jsonschema_description:"bins of histograms"`
+	CDFResolution int      `json:"cdf_resolution" cfg:"unused" jsonschema:"minimum=1,maximum=1000000" jsonschema_description:"points of distribution functions"`
+	GroupBy       []string `json:"group_by" cfg:"unused" jsonschema_description:"columns to group figures by"`
 }
 
 // Output says where results go.
@@ -149,6 +149,7 @@ type Settings struct {
 	Collector     OwnCollector `json:"collector" jsonschema_description:"how memory is observed"`
 	Threads       int          `json:"threads" jsonschema:"minimum=0,maximum=4096" jsonschema_description:"engine threads; 0: one less than there are cores, at least 1"`
 	Seed          uint32       `json:"seed" jsonschema:"minimum=0,maximum=4294967294" jsonschema_description:"seed of sampling; 4294967295 is refused, the engine takes it as random"`
+	Temperature   float64      `json:"temperature" jsonschema:"minimum=0,maximum=10" jsonschema_description:"of sampling; 0: always the likeliest token, whatever the seed"`
 	KVBlockTokens int          `json:"kv_block_tokens" jsonschema:"minimum=1,maximum=1048576" jsonschema_description:"tokens in a KV block"`
 	Lib           string       `json:"lib" jsonschema_description:"your own libllama, a file or its directory; empty: the one that is fetched"`
 	FlashAttn     FlashAttn    `json:"flash_attn" jsonschema_description:"flash attention"`

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tierscope/tierscope/analyze"
 	"github.com/tierscope/tierscope/analyze/mrm"
@@ -54,6 +55,8 @@ func (f *figures) Mark(m observe.Mark) error {
 		f.phases = append(f.phases, run.Phase{Name: m.Name, Start: m.Start, End: m.End})
 	case m.Name == tensorgraph.MarkCells:
 		f.growth.Cells(m.Index, m.Value, m.Start)
+	case m.Name == tensorgraph.MarkTokens:
+		f.traffic.Tokens(uint32(m.Index), m.Value)
 	case m.Name == tensorgraph.MarkBytes:
 		f.growth.Bytes(m.Index, m.Value)
 	case m.Name == tensorgraph.MarkClear:
@@ -106,6 +109,7 @@ func (f *figures) tables(compat *mrm.Result, log *tensorgraph.Result) ([]analyze
 	if err != nil {
 		return nil, err
 	}
+	f.nameObjects(traffic)
 	out := append(traffic, f.growth.Table(f.traffic))
 	out = append(out, life...)
 	out = append(out, blockTable(log.Caches, f.traffic.Start()), f.objectTable())
@@ -117,6 +121,25 @@ func (f *figures) tables(compat *mrm.Result, log *tensorgraph.Result) ([]analyze
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// nameObjects puts the names of objects beside their ids in traffic_by_object.
+func (f *figures) nameObjects(tables []analyze.Table) {
+	for i := range tables {
+		t := &tables[i]
+		c := t.Index("object")
+		if t.Name != "traffic_by_object" || c < 0 {
+			continue
+		}
+		t.Columns = slices.Insert(t.Columns, c+1, analyze.TableColumn{Name: "name", Exactness: analyze.Exact})
+		for k, row := range t.Rows {
+			var name any
+			if id, ok := row[c].(uint64); ok && id > 0 && id <= uint64(len(f.objects)) {
+				name = f.objects[id-1].Name
+			}
+			t.Rows[k] = slices.Insert(row, c+1, name)
+		}
+	}
 }
 
 // shownObjects is how many objects the table of the busiest holds.

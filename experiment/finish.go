@@ -2,10 +2,12 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tierscope/tierscope/analyze"
@@ -100,7 +102,7 @@ func (f *finishing) open(ctx context.Context) (observe.Sink, func(error) error, 
 			return err
 		}
 		if files.left > 0 {
-			f.notes.Add(run.Note{Code: "row_limit", Severity: "info", Count: files.left,
+			f.notes.Add(run.Note{Code: compat.RowLimit, Severity: "info", Count: files.left,
 				Text: "trace.parquet holds the first rows up to the limit; every figure counts all of them, and 'tierscope export' writes all"})
 		}
 		if err := rows.Close(); err != nil {
@@ -198,6 +200,7 @@ func (f *finishing) outputs() error {
 		list = append(list, promptOutput{o.Request, o.Prompt, o.Text, o.PromptTokens, o.OutputTokens, float64(o.End-o.Start) / 1e9,
 			o.ReusedTokens, o.Seq, first, o.Stopped, o.Category})
 	}
+	slices.SortStableFunc(list, func(a, b promptOutput) int { return cmp.Compare(a.Index, b.Index) })
 	b, err := run.EncodeJSON(map[string]any{"prompts": list})
 	if err != nil {
 		return err
@@ -325,6 +328,20 @@ func clearDir(dir string) error {
 	return nil
 }
 
+// busyNS is the time during which at least one request ran. Requests come in
+// order of their end.
+func busyNS(outputs []trace.Output) uint64 {
+	byStart := slices.SortedFunc(slices.Values(outputs), func(a, b trace.Output) int { return cmp.Compare(a.Start, b.Start) })
+	busy, until := uint64(0), uint64(0)
+	for _, o := range byStart {
+		if o.End > until {
+			busy += o.End - max(o.Start, until)
+			until = o.End
+		}
+	}
+	return busy
+}
+
 // describe fills in what the log says about the run.
 func (f *finishing) describe() {
 	m, r := f.meta, f.result
@@ -332,11 +349,10 @@ func (f *finishing) describe() {
 	m.Phases = f.figures.phases
 	m.Generation.Engine = r.Engine.Name + " " + r.Engine.Version
 	m.Generation.Threads = run.Known(int64(r.Engine.Threads))
-	prompt, output, busy := int64(0), int64(0), uint64(0)
+	prompt, output, busy := int64(0), int64(0), busyNS(r.Outputs)
 	for _, o := range r.Outputs {
 		prompt += int64(o.PromptTokens - o.ReusedTokens)
 		output += int64(o.OutputTokens)
-		busy += o.End - o.Start
 	}
 	m.Generation.PromptTokens, m.Generation.TotalTokens = run.Known(prompt), run.Known(output)
 	if busy > 0 {

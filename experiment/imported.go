@@ -3,13 +3,14 @@ package experiment
 import (
 	"fmt"
 
+	"github.com/tierscope/tierscope/collect/tensorgraph"
 	"github.com/tierscope/tierscope/observe"
 	"github.com/tierscope/tierscope/report"
 	"github.com/tierscope/tierscope/run"
 )
 
 var importMethods = []string{
-	"This run was not observed by tierscope: its accesses were read from the trace of another program.",
+	"There is no graph log of this run: its accesses were read from trace.parquet.",
 	"Figures that need what the source does not record (sizes, steps, time) are withheld and say why; none is filled in with zeros.",
 	"The metrics are mrm-trace's, by its definitions, worked out again from the trace.",
 }
@@ -37,7 +38,11 @@ func (f *finishing) importSummary() []string {
 	if what == "" {
 		what = "a model without name"
 	}
-	say("%s of %s, imported: the trace was made by another program (%s).", accesses(f.result.Rows), what, collectorOf(f.meta))
+	if f.meta.Collector.Type == tensorgraph.Name {
+		say("%s of %s, read from trace.parquet: the graph log, which says more, is missing.", accesses(f.result.Rows), what)
+	} else {
+		say("%s of %s, imported: the trace was made by another program (%s).", accesses(f.result.Rows), what, collectorOf(f.meta))
+	}
 	if f.has&observe.ColSize == 0 {
 		say("Each is a point at one address, without size: traffic in bytes, growth of the KV cache and lifetimes by bytes cannot be known and are withheld.")
 	}
@@ -50,10 +55,10 @@ func (f *finishing) importSummary() []string {
 			line := fmt.Sprintf("%v: %s", at("region_type"), counted(at("n_regions"), "region"))
 			if p99, ok := number(at("retention_p99_s")); ok {
 				p50, _ := number(at("retention_p50_s"))
-				line += fmt.Sprintf(", kept for %s (half of them) to %s (99 %%) from first write to last read", report.Format(p50, "s"), report.Format(p99, "s"))
+				line += fmt.Sprintf("; from first write to last read %s in the median, %s at the 99th percentile", report.Format(p50, "s"), report.Format(p99, "s"))
 			}
 			if v, ok := at("suitability").(string); ok {
-				line += ", verdict of mrm-trace: " + v
+				line += "; mrm-trace calls it " + v
 			}
 			s = append(s, line+".")
 		}

@@ -31,7 +31,9 @@ func (f *finishing) index(path string) error {
 			fig.WorkingSetPages = &pages
 		}
 	}
-	return run.AppendIndex(path, run.IndexRow(f.meta, fig))
+	m := *f.meta
+	m.RunID = f.id // which the directory knows, and puts into its own metadata
+	return run.AppendIndex(path, run.IndexRow(&m, fig))
 }
 
 func mean(t *analyze.Table, column string) *float64 {

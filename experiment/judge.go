@@ -34,6 +34,10 @@ func (f *finishing) judge() {
 	if r.End != nil && r.End.Lost > 0 {
 		add("records_lost", "invalid", everyFigure, r.End.Lost, "graph evaluations found no room in the ring and are missing from every figure")
 	}
+	if r.UnknownCells > 0 {
+		add("kv_cells_unknown", "invalid", append([]string{"kv_growth", "kv_blocks"}, append(trafficFigures, lifetimeFigures...)...), r.UnknownCells,
+			"the cells that KV-cache stores wrote could not be read (index tensors in device memory): their bytes and everything about cells in use is missing")
+	}
 	if r.UpperBound > 0 {
 		add("rows_not_read", "warning", append(trafficFigures, lifetimeFigures...), r.UpperBound,
 			"operations whose rows or experts were not read are counted with all rows: these figures are upper bounds")
@@ -78,13 +82,18 @@ func (f *finishing) effect(add func(string, string, []string, uint64, string, ..
 	}
 	ratios := pairRatios(f.result.Trials)
 	e.Pairs = len(ratios)
-	if len(f.result.Trials) > 0 {
-		e.Tokens = f.result.Trials[0].Tokens
+	for _, t := range f.result.Trials {
+		e.Tokens = max(e.Tokens, t.Tokens)
 	}
 	if iv, ok := stats.GeometricMean(ratios); ok {
 		e.SpeedKept = &iv
 	} else {
 		e.Need = fmt.Sprintf("%d pairs of blocks were measured, an interval needs %d", len(ratios), stats.MinSamples)
+		for _, t := range f.result.Trials {
+			if t.Error != "" {
+				e.Need += ": " + t.Error
+			}
+		}
 		add("effect_unknown", "info", nil, 0, "what observing cost was not measured: %s", e.Need)
 	}
 	f.meta.Observer = e

@@ -3,7 +3,6 @@ package experiment
 import (
 	"fmt"
 
-	"github.com/tierscope/tierscope/collect/tensorgraph"
 	"github.com/tierscope/tierscope/engine/gguf"
 	"github.com/tierscope/tierscope/internal/units"
 	"github.com/tierscope/tierscope/run"
@@ -27,8 +26,6 @@ type modelFacts struct {
 	FullLayers    int    `json:"full_layers,omitempty"`
 	Synthetic     bool   `json:"synthetic,omitempty"`
 	WholeDecode   int64  `json:"whole_decode_weight_bytes,omitempty"` // of the model that a slice is cut from
-
-	tensors []tensorgraph.FileTensor
 }
 
 // readModel reads the facts from the model file.
@@ -48,9 +45,6 @@ func readModel(path string) (*modelFacts, *gguf.File, error) {
 		if w := f.Summary(gguf.F16).Whole; w != nil {
 			m.WholeDecode = w.DecodeBytes
 		}
-	}
-	for _, t := range f.Tensors {
-		m.tensors = append(m.tensors, tensorgraph.FileTensor{Name: t.Name, Offset: uint64(t.Offset), Size: uint64(t.Bytes), DType: t.Type.String()})
 	}
 	return m, f, nil
 }

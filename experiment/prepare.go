@@ -14,6 +14,7 @@ import (
 	"github.com/tierscope/tierscope/engine/llamacpp"
 	"github.com/tierscope/tierscope/internal/units"
 	"github.com/tierscope/tierscope/run"
+	"github.com/tierscope/tierscope/system/machine"
 )
 
 // shared is what the runs of a plan have in common. It is made, and with it
@@ -50,6 +51,7 @@ func (x *Execution) prepare(ctx context.Context) (*shared, error) {
 	if len(sh.prompts) == 0 {
 		sh.prompts = DefaultPrompts()
 	}
+	hardware := machine.New("").Hardware()
 	for i := range x.Plan.Runs {
 		p := &x.Plan.Runs[i]
 		if p.Spec.Runnable() != nil || x.finished(p, sh.hash) != nil {
@@ -58,8 +60,12 @@ func (x *Execution) prepare(ctx context.Context) (*shared, error) {
 		if err := sh.model(*p.Spec.Path); err != nil {
 			return nil, err
 		}
+		m := sh.models[*p.Spec.Path]
 		s := &single{Execution: x, shared: sh, planned: p}
-		if err := s.job(sh.models[*p.Spec.Path].path).Check(); err != nil {
+		if err := s.job(m.path).Check(); err != nil {
+			return nil, err
+		}
+		if err := cacheFits(m.file, &sh.set, p.ContextLength, p.BatchSize, hardware.MemoryTotal+hardware.SwapTotal); err != nil {
 			return nil, err
 		}
 	}
@@ -116,6 +122,37 @@ func cacheTypes(f *gguf.File, set *Settings) error {
 		}
 	}
 	return nil
+}
+
+// cacheFits refuses a KV cache larger than all memory. Unlike the weights it cannot be
+// read in again, and llama.cpp writes it whole at the start.
+func cacheFits(f *gguf.File, set *Settings, context, sequences int, total uint64) error {
+	s := &f.Shape
+	if total == 0 || len(s.KVHeads) == 0 {
+		return nil
+	}
+	var cell float64 // bytes a token, in layers that keep all of them
+	for i, heads := range s.KVHeads {
+		if i < len(s.SlidingLayers) && s.SlidingLayers[i] {
+			continue
+		}
+		cell += float64(heads) * (float64(s.KeyLength)*elementBytes(set.KVTypeK) + float64(s.ValueLength)*elementBytes(set.KVTypeV))
+	}
+	if need := cell * float64(context) * float64(sequences); need > float64(total) {
+		return run.Errorf(run.Capability, "model %s: a context of %d tokens for %d sequences takes %s of KV cache and the machine has %s of memory; lower the context length or the batch size",
+			f.Path, context, sequences, units.Bytes(need), units.Bytes(float64(total)))
+	}
+	return nil
+}
+
+// elementBytes is the size of an element of the KV cache, its share of the scales
+// included.
+func elementBytes(t KVType) float64 {
+	n, ok := gguf.ParseType(string(t))
+	if !ok {
+		return 0
+	}
+	return float64(n.RowBytes(quantBlock)) / quantBlock
 }
 
 // mappable refuses a model that cannot be mapped as a whole. One larger than

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/tierscope/tierscope/analyze"
 	"github.com/tierscope/tierscope/analyze/mrm"
@@ -115,7 +116,10 @@ func (f *finishing) source(root string) error {
 	}
 	defer r.Close()
 	f.imported = true
-	f.result, f.has = &tensorgraph.Result{End: &trace.End{}, Rows: uint64(r.Rows())}, r.Has()
+	f.result = &tensorgraph.Result{End: &trace.End{}, Rows: uint64(r.Rows())}
+	if f.has, err = filled(r); err != nil {
+		return err
+	}
 	if f.has&observe.ColSize == 0 {
 		return r.Read(f.figures.compat.Columns(), f.figures.points)
 	}
@@ -123,6 +127,31 @@ func (f *finishing) source(root string) error {
 		return err
 	}
 	return r.Read(observe.ColsAll, f.figures.Accesses)
+}
+
+// filled returns which of the columns size and step hold anything: an importer
+// writes all columns, also those that its source does not know.
+func filled(r *trace.Reader) (has observe.Cols, err error) {
+	const cols = observe.ColSize | observe.ColStep
+	enough := errors.New("enough")
+	err = r.Read(cols, func(b *observe.Batch) error {
+		for i := 0; i < b.Len && has != cols; i++ {
+			if !b.Size.Null(i) {
+				has |= observe.ColSize
+			}
+			if !b.Step.Null(i) {
+				has |= observe.ColStep
+			}
+		}
+		if has == cols {
+			return enough
+		}
+		return nil
+	})
+	if errors.Is(err, enough) {
+		err = nil
+	}
+	return has, err
 }
 
 // besideTrace reads objects and marks. Frees are left out: their place between
@@ -186,13 +215,13 @@ func (f *finishing) withhold() {
 // withholdTimes makes the figures of metrics.csv that rest on time missing: zeros
 // would be read as lifetimes.
 func (f *finishing) withholdTimes() {
+	f.withheld["iai"] = whyTime
 	for _, t := range f.tables {
 		for c := range t.Columns {
-			if n := t.Columns[c].Name; t.Name != "metrics" || n != "suitability" && (len(n) < 9 || n[:9] != "retention") {
-				continue
-			}
-			for _, row := range t.Rows {
-				row[c] = nil
+			if n := t.Columns[c].Name; t.Name == "metrics" && (n == "suitability" || strings.HasPrefix(n, "retention")) {
+				for _, row := range t.Rows {
+					row[c] = nil
+				}
 			}
 		}
 	}

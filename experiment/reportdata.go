@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,7 @@ func (f *finishing) reportData() *report.Data {
 	d := &report.Data{Tables: f.shown(), Notes: f.notes.List(), Machine: f.machineFacts(), Withheld: f.withheld}
 	if !f.imported {
 		d.Title = fmt.Sprintf("%s: %d prompts, %d tokens", f.meta.Model.ID, len(f.result.Outputs), f.tokens())
-		d.Facts, d.Summary, d.Method = f.facts(), f.summary(), methods
+		d.Facts, d.Summary, d.Method = f.facts(), f.summary(), f.methods()
 		return d
 	}
 	d.Title = f.id
@@ -46,17 +47,38 @@ func (f *finishing) shown() []analyze.Table {
 			out = append(out, t)
 		}
 	}
+	if !f.imported {
+		return out
+	}
+	// An import has little else to show than mrm-trace's tables.
+	for _, t := range f.compat.Tables() {
+		if slices.Contains([]string{"working_set_summary", "locality_summary", "iai"}, t.Name) && f.withheld[t.Name] == "" && len(t.Rows) > 0 {
+			out = append(out, t)
+		}
+	}
 	return out
 }
 
-var methods = []string{
-	"llama.cpp ran in a child process. A hook on the one call through which libllama starts a graph read each tensor graph before it was computed: names, shapes, addresses and index tensors, never tensor data.",
+// methods say how the figures came about.
+func (f *finishing) methods() []string {
+	probe := "A hook on the one call through which libllama starts a graph"
+	switch f.result.Engine.Via {
+	case "callback":
+		probe = "The engine's evaluation callback"
+	case "slot+callback":
+		probe = "A hook on the one call through which libllama starts a graph, with the engine's evaluation callback for what is known only within a graph,"
+	}
+	return append([]string{"llama.cpp ran in a child process. " + probe +
+		" read each tensor graph: names, shapes, addresses and index tensors, never tensor data."}, method...)
+}
+
+var method = []string{
 	"Bytes are operand bytes: what operations read and write by the shapes of their tensors. CPU caches absorb part of them, and scratch memory inside an operation is not seen, so they are not DRAM traffic.",
 	"A step is one evaluation of the model's graph: a prefill step takes many tokens of a prompt, a decode step takes one token of each sequence.",
 	"Operations on the KV cache name whole blocks of cells, those in use and padding. Padding holds nothing: it is shown apart and never counted as read.",
 	"The lifetime of a value runs from the write of its bytes to their last read before the next write or free, and counts by bytes. Loading the model is the write of its weights.",
 	"Start and end of each step are read from CLOCK_MONOTONIC. Times inside a step are placed in proportion to the bytes touched.",
-	"What observing costs is measured in pairs: blocks of 16 tokens with the hook on and off, in changing order, in a generation of its own after the prompts.",
+	"What observing costs is measured in pairs: blocks of 16 tokens with the probe on and off, in changing order, in a generation of its own after the prompts.",
 }
 
 // machineFacts say where and how the run was made; what is not known is left out.
@@ -145,6 +167,9 @@ func number(v any) (float64, bool) {
 
 func (f *finishing) facts() []report.Fact {
 	var facts []report.Fact
+	if f.result.Evals == 0 {
+		return nil
+	}
 	add := func(name string, v any, unit string) {
 		facts = append(facts, report.Fact{Name: name, Value: v, Unit: unit})
 	}

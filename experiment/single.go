@@ -61,7 +61,7 @@ func (s *single) observe(ctx context.Context, dir *run.Dir, model *loadable, r *
 		err = s.engine(ctx, dir, meta, w, s.job(model.path))
 	}
 	r.Dir, r.State, r.Notes = dir.Root(), StateUnfinished, dir.Notes.List()
-	if w.nothing(err) {
+	if w.nothing(err, dir.Path(trace.GraphLogName)) {
 		if e := dir.Discard(); e != nil {
 			return errors.Join(err, e)
 		}
@@ -74,7 +74,7 @@ func (s *single) observe(ctx context.Context, dir *run.Dir, model *loadable, r *
 	meta.Clocks.Read()
 	f := &finishing{
 		dir: dir, notes: &dir.Notes, id: dir.ID(), meta: meta, model: model.facts, rowLimit: uint64(s.set.RowLimit), files: trace.Options{Compression: string(s.Plan.Config.Output.Compression)},
-		opt: tensorgraph.Options{RunID: dir.ID(), BlockCells: s.set.KVBlockTokens, ModelPath: model.path, Tensors: model.facts.tensors},
+		opt: tensorgraph.Options{RunID: dir.ID(), BlockCells: s.set.KVBlockTokens},
 	}
 	return s.finish(ctx, f, r, err)
 }
@@ -141,7 +141,7 @@ func (s *single) job(path string) *llamacpp.Job {
 	set := &s.set
 	j := &llamacpp.Job{
 		Model: path, LibDir: s.lib, Context: s.planned.ContextLength, Sequences: s.planned.BatchSize, Threads: set.Threads,
-		FlashAttn: string(set.FlashAttn), TypeK: string(set.KVTypeK), TypeV: string(set.KVTypeV), Seed: uint64(set.Seed), Chat: true,
+		FlashAttn: string(set.FlashAttn), TypeK: string(set.KVTypeK), TypeV: string(set.KVTypeV), Seed: uint64(set.Seed), Temperature: set.Temperature, Chat: true,
 		Observe: true, NodeTimes: set.Callback, Experts: set.Experts, Kill: s.Hurry,
 	}
 	if set.Calibration && !s.planned.Warmup {

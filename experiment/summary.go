@@ -25,6 +25,10 @@ func (f *finishing) summary() []string {
 	var s []string
 	say := func(format string, args ...any) { s = append(s, fmt.Sprintf(format, args...)) }
 	m, r := f.model, f.result
+	if r.Evals == 0 {
+		say("No graph was evaluated in this run of %s: there is nothing to count, and every figure is empty.", f.meta.Model.ID)
+		return append(s, f.validitySentence())
+	}
 	say("%s (%s, %s, %s of weights) answered %s with %s, on %s.", f.meta.Model.ID, m.Architecture, many(m.Layers, "layer"),
 		size(float64(m.WeightBytes)), many(len(r.Outputs), "prompt"), many(f.tokens(), "token"), many(r.Engine.Threads, "engine thread"))
 	if weights, ok := f.lookup("traffic_by_region", observe.ClassWeight, "decode_bytes_read_per_token"); ok {
@@ -37,7 +41,7 @@ func (f *finishing) summary() []string {
 	}
 	if pad, ok := f.lookup("traffic_by_region", observe.ClassKVCache, "padding_bytes_read"); ok {
 		if used, _ := f.lookup("traffic_by_region", observe.ClassKVCache, "bytes_read"); pad > 0 {
-			say("%s %% of the KV bytes that operations named were padding, which holds nothing; it is not counted as read.", report.Format(math.Round(1000*pad/(pad+used))/10, ""))
+			say("%.1f %% of the KV bytes that operations named were padding, which holds nothing; it is not counted as read.", 100*pad/(pad+used))
 		}
 	}
 	if n := f.reused(); n > 0 {
@@ -48,13 +52,13 @@ func (f *finishing) summary() []string {
 		say("Activations, the values between the layers, were written for %s and read for %s per token.", size(wrote), size(act))
 	}
 	var lives []string
-	for _, c := range [][2]string{{observe.ClassActivation, "of activations"}, {observe.ClassKVCache, "of the KV cache"}, {observe.ClassWeight, "of weights"}} {
+	for _, c := range [][2]string{{observe.ClassActivation, "activations"}, {observe.ClassKVCache, "KV cache"}, {observe.ClassWeight, "weights"}} {
 		if v, ok := f.lookup("lifetime_by_region", c[0], "p50_s"); ok {
-			lives = append(lives, report.Format(v, "s")+" "+c[1])
+			lives = append(lives, c[1]+" "+report.Format(v, "s"))
 		}
 	}
 	if len(lives) > 0 {
-		say("Half of the bytes written were needed for at least %s (from write to last read).", strings.Join(lives, ", "))
+		say("Half of the bytes written were needed for at least: %s (from write to last read).", strings.Join(lives, ", "))
 	}
 	s = append(s, f.effectSentence(), f.validitySentence())
 	if x := m.slice(); x != "" {
@@ -103,6 +107,9 @@ func (f *finishing) reused() int {
 func (f *finishing) effectSentence() string {
 	e, ok := f.meta.Observer.(Effect)
 	if !ok || e.SpeedKept == nil {
+		if e.Pairs > 0 {
+			return "What observing cost is not known: " + e.Need + "."
+		}
 		return "What observing cost was not measured in this run."
 	}
 	k := e.SpeedKept
@@ -116,7 +123,7 @@ func (f *finishing) effectSentence() string {
 func (f *finishing) validitySentence() string {
 	noise := ""
 	if c := f.meta.Validity.RunValidity; c != "" && c != run.Clean {
-		noise = fmt.Sprintf(" Its noise class is %s: %s.", c, strings.Join(f.meta.Validity.FailureReasons, "; "))
+		noise = fmt.Sprintf(" The machine was not quiet, its noise class is %s (%s): that weakens times, not bytes.", c, strings.Join(f.meta.Validity.FailureReasons, "; "))
 	}
 	if f.notes.Valid() {
 		return fmt.Sprintf("The run is valid: all %s were seen whole, none was lost.", many(f.result.Evals, "graph evaluation")) + noise

@@ -44,7 +44,7 @@ func (s *single) engine(ctx context.Context, dir *run.Dir, meta *run.Metadata, w
 	}
 	w.fill(meta, w.host.Throttles().Since(throttles))
 	if c := run.ClassOf(err); c == run.Engine || c == run.Corrupt {
-		if last := llamacpp.LastWords(dir.Path(logName), 1); last != "" {
+		if last := llamacpp.Complaint(dir.Path(logName)); last != "" {
 			err = run.Errorf(c, "%w: %s", err, last)
 		}
 	}
@@ -75,7 +75,9 @@ type watch struct {
 
 // Append implements llamacpp.Records.
 func (w *watch) Append(kind uint8, payload []byte) error {
-	w.records++
+	if kind != trace.KindModel { // told before the engine is started
+		w.records++
+	}
 	switch kind {
 	case trace.KindEval:
 		w.evals++
@@ -101,11 +103,15 @@ func (w *watch) Append(kind uint8, payload []byte) error {
 }
 
 // nothing reports whether a run that ended with err has left nothing worth
-// keeping: no graph was seen, and the error says all there is to say.
-func (w *watch) nothing(err error) bool {
+// keeping: no graph was seen, or none got to the disk, and the error says all
+// there is to say.
+func (w *watch) nothing(err error, log string) bool {
 	switch run.ClassOf(err) {
-	case run.Misuse, run.IO:
+	case run.Misuse:
 		return w.evals == 0
+	case run.IO:
+		st, e := os.Stat(log)
+		return w.evals == 0 || e != nil || st.Size() <= trace.EmptyGraphLog
 	case run.Interrupted, run.Invalid:
 		return w.records == 0
 	}

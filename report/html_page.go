@@ -82,7 +82,7 @@ func newPage(d *Data) *page {
 	byRegion := t("traffic_by_region")
 	add("traffic", "Traffic by region", p.trafficFigure(d), []*analyze.Table{t("traffic_by_token")})
 	add("kv", "Growth of the KV cache", p.kvFigure(d), []*analyze.Table{t("kv_growth"), t("kv_blocks")},
-		p.tableOf(t("kv_blocks"), "kv_blocks", "Blocks of the KV cache", "").maybe(t("kv_blocks")))
+		p.tableOf(t("kv_blocks"), "kv_blocks", "Blocks of the KV cache", "A block is some cells in a row; it has a line for each of its lives, from its first write to when it was freed. Times count from the first access of the run.").maybe(t("kv_blocks")))
 	life := t("lifetime_by_region")
 	lifeView := p.tableOf(life, "lifetime_by_region", "Lifetimes by region",
 		fmt.Sprintf("Quantiles are weighted by bytes; they come from buckets and lie within %.1f %% of the true value. Never read bytes were written in vain. "+

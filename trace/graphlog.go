@@ -49,7 +49,8 @@ const (
 	KindMaps                 // text of /proc/PID/maps
 	KindOutput               // Output as JSON: a finished request
 	KindTrial                // Trial: one block of the calibration, as JSON
-	KindIdle                 // evaluation during the calibration; in the ring only
+	KindIdle                 // ggml.Eval during the calibration: same cost, no part of the trace
+	KindModel                // Model as JSON: the model file, told by the parent
 	KindEnd                  // End as JSON: the last record
 )
 
@@ -130,6 +131,7 @@ type GraphReader struct {
 	raw  []byte
 	out  []byte
 	off  int64
+	size int64
 	torn error
 }
 
@@ -140,6 +142,12 @@ func OpenGraphLog(path string) (*GraphReader, error) {
 		return nil, err
 	}
 	g := &GraphReader{f: f, r: bufio.NewReaderSize(f, 256<<10), off: int64(len(graphMagic))}
+	st, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	g.size = st.Size()
 	magic := make([]byte, len(graphMagic))
 	if _, err := io.ReadFull(g.r, magic); err != nil || string(magic) != graphMagic {
 		f.Close()
@@ -160,15 +168,15 @@ func (g *GraphReader) Next() (kind uint8, payload []byte, err error) {
 		return 0, nil, io.EOF
 	}
 	var h [frameHeader]byte
-	if n, err := io.ReadFull(g.r, h[:]); err != nil {
-		if n > 0 {
+	if _, err := io.ReadFull(g.r, h[:]); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
 			g.tear("its header is cut off")
 		}
-		return 0, nil, io.EOF
+		return 0, nil, g.ended(err)
 	}
 	n := binary.LittleEndian.Uint32(h[:])
-	if n > maxRecord {
-		g.tear("its length is impossible")
+	if n > maxRecord || int64(n) > g.size-g.off-frameHeader {
+		g.tear("it is cut off, or its length is wrong")
 		return 0, nil, io.EOF
 	}
 	if cap(g.raw) < int(n) {
@@ -177,7 +185,7 @@ func (g *GraphReader) Next() (kind uint8, payload []byte, err error) {
 	g.raw = g.raw[:n]
 	if _, err := io.ReadFull(g.r, g.raw); err != nil {
 		g.tear("it is cut off")
-		return 0, nil, io.EOF
+		return 0, nil, g.ended(err)
 	}
 	if crc32.Update(crc32.Checksum(h[8:], castagnoli), castagnoli, g.raw) != binary.LittleEndian.Uint32(h[4:]) {
 		g.tear("its checksum is wrong")
@@ -193,6 +201,14 @@ func (g *GraphReader) Next() (kind uint8, payload []byte, err error) {
 	}
 	g.off += int64(frameHeader) + int64(n)
 	return h[8] &^ compressed, payload, nil
+}
+
+// ended is io.EOF where the file ends, and what went wrong where it does not.
+func (g *GraphReader) ended(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return io.EOF
+	}
+	return run.IOError(fmt.Errorf("%s: %w", g.f.Name(), err))
 }
 
 func (g *GraphReader) tear(what string) {

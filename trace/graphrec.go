@@ -30,6 +30,20 @@ type Engine struct {
 	TypeV      string `json:"type_v"`
 }
 
+// Model is the file that the engine maps.
+type Model struct {
+	Path    string        `json:"path"` // with links resolved, as /proc/PID/maps shows it
+	Tensors []ModelTensor `json:"tensors"`
+}
+
+// ModelTensor is a tensor of the model file.
+type ModelTensor struct {
+	Name   string `json:"name"`
+	Offset uint64 `json:"offset"` // in the file
+	Size   uint64 `json:"size"`
+	DType  string `json:"dtype"`
+}
+
 // Step is one call of the engine's decode: which graph evaluations follow up to
 // the next step belong to it.
 type Step struct {
@@ -143,8 +157,9 @@ type Output struct {
 }
 
 // Trial is one block of the calibration: the same tokens decoded with the
-// probe on or off.
+// probe on or off; or why there are no more.
 type Trial struct {
+	Error  string `json:"error,omitempty"`
 	Pair   uint32 `json:"pair"`
 	On     bool   `json:"on"`
 	Tokens uint32 `json:"tokens"`

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tierscope/tierscope/engine/fetch"
 )
 
 // Each file in testdata/script is the behaviour of a command: what it prints,
@@ -14,5 +16,8 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
+	if _, err := fetch.Libs(t.Context(), func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, Cmds: scriptCommands, Setup: scriptSetup})
 }

@@ -6,14 +6,23 @@ import (
 
 	"github.com/tierscope/tierscope/internal/ggml"
 	"github.com/tierscope/tierscope/region"
+	"github.com/tierscope/tierscope/run"
+)
+
+// Bounds against damaged input: cells of a cache over all streams, and pieces that a
+// cell may consist of in a view (heads).
+const (
+	maxCells      = 1 << 24
+	maxCellPieces = 1 << 12
 )
 
 // group is a set of KV caches whose cells are taken and freed together: all layers, or
 // those with a sliding window and those without.
 type group struct {
-	blocks *region.KVBlocks
-	cells  uint32 // a stream
-	layers []*cache
+	blocks  *region.KVBlocks
+	cells   uint32 // a stream
+	streams uint32
+	layers  []*cache
 	// wrote and read are the last evaluation in which the group's cells were
 	// accounted for: layers share them.
 	wrote, read uint64
@@ -34,9 +43,9 @@ type cache struct {
 
 // cache returns the cache that is object id, whose rows the index tensor idx of
 // this template names.
-func (c *compiler) cache(id uint32, root *ggml.Tensor, transposed bool, idx int32) *cache {
+func (c *compiler) cache(id uint32, root *ggml.Tensor, transposed bool, idx int32) (*cache, error) {
 	if k := c.caches[id]; k != nil {
-		return k
+		return k, nil
 	}
 	typ := c.tables.TypeOf(root.Type)
 	k := &cache{object: id, transposed: transposed, pitch: root.Nb[1], row: uint64(root.Ne[0]), elem: typ.Size, stream: root.Nb[2]}
@@ -44,24 +53,32 @@ func (c *compiler) cache(id uint32, root *ggml.Tensor, transposed bool, idx int3
 	if root.Ne[2] <= 1 {
 		k.stream = 0
 	}
+	cells, streams := root.Ne[1], max(root.Ne[2], 1)
+	switch {
+	case cells < 1 || cells > maxCells || streams > maxCells/cells:
+		return nil, run.Errorf(run.Corrupt, "graph template %d: a KV cache of %d cells in %d streams", c.t.ID, cells, streams)
+	case k.cellBytes == 0 || k.pitch < k.cellBytes || k.row == 0 || transposed && typ.Block != 1 || streams > 1 && k.stream < uint64(cells)*k.pitch:
+		return nil, run.Errorf(run.Corrupt, "graph template %d: a KV cache whose cells overlap", c.t.ID)
+	}
 	o := &c.objects.all[id-1]
+	like := func(g *group) bool { return g != nil && g.cells == uint32(cells) && g.streams == uint32(streams) }
 	// K and V of a layer have index tensors of their own, but share cells.
 	for other, kv := range c.caches {
-		if p := &c.objects.all[other-1]; p.Layer == o.Layer && kv.cells == uint32(root.Ne[1]) {
+		if c.objects.all[other-1].Layer == o.Layer && like(kv.group) {
 			k.group = kv.group
 		}
 	}
 	if k.group == nil {
 		k.group = c.groupOf[idx]
 	}
-	if k.group == nil || k.cells != uint32(root.Ne[1]) {
-		k.group = &group{blocks: region.NewKVBlocks(c.opt.BlockCells), cells: uint32(root.Ne[1])}
+	if !like(k.group) {
+		k.group = &group{blocks: region.NewKVBlocks(c.opt.BlockCells), cells: uint32(cells), streams: uint32(streams)}
 		c.groups = append(c.groups, k.group)
 	}
 	c.groupOf[idx] = k.group
 	k.layers = append(k.layers, k)
 	c.caches[id] = k
-	return k
+	return k, nil
 }
 
 // cellView is the part of a cache that a tensor names: cells [first, first+n)
@@ -79,43 +96,45 @@ type cellView struct {
 // bytes are taken as they are).
 func (c *compiler) cacheView(k *cache, t *ggml.Tensor, off uint64) *cellView {
 	unit, dims := dimsOf(t.Ne, t.Nb, c.tables.TypeOf(t.Type))
-	if unit == 0 || k.cells == 0 {
+	if unit == 0 {
 		return nil
 	}
 	v := &cellView{cache: k, n: 1}
-	base := uint32(0)
+	base := uint64(0)
 	if k.stream > 0 {
-		base = uint32(off / k.stream)
+		base = off / k.stream
 		off %= k.stream
 	}
-	cell := k.pitch
-	if k.transposed {
-		cell = k.elem
-	}
-	streams := uint32(1)
+	cell := k.pitchOf()
+	n, streams := uint64(1), uint64(1)
 	var inner []dim
 	for _, d := range dims {
 		switch {
-		case d.stride == cell && !(k.transposed && d.n > uint64(k.cells)):
-			v.n = uint32(d.n)
+		case d.stride == cell:
+			n = d.n
 		case k.stream > 0 && d.stride == k.stream:
-			streams = uint32(d.n)
+			streams = d.n
 		default:
 			inner = append(inner, d)
 		}
 	}
-	for s := range streams {
-		v.streams = append(v.streams, base+s)
-	}
+	first := off / k.pitch
 	if k.transposed {
 		height := uint64(k.cells) * k.elem
-		v.first, v.rowOff, v.rows = uint32(off%height/k.elem), off/height*height, inner
+		first, v.rowOff, v.rows = off%height/k.elem, off/height*height, inner
 	} else {
-		v.first = uint32(off / k.pitch)
 		v.inner = cover(off%k.pitch, unit, inner)
 	}
-	if uint64(v.first)+uint64(v.n) > uint64(k.cells) {
+	parts := uint64(len(cover(0, k.elem, v.rows)))
+	for _, p := range v.inner {
+		parts += p.count
+	}
+	if n > uint64(k.cells) || first > uint64(k.cells)-n || streams > uint64(k.streams) || base > uint64(k.streams)-streams || parts > maxCellPieces {
 		return nil
+	}
+	v.first, v.n = uint32(first), uint32(n)
+	for s := range streams {
+		v.streams = append(v.streams, uint32(base+s))
 	}
 	return v
 }
@@ -167,23 +186,25 @@ func (v *cellView) runs(buf []region.CellRun) []region.CellRun {
 }
 
 // written turns the values of an index tensor into the cells that they name, in
-// order of the tokens.
+// order of the tokens; nil if they name others.
 func (k *cache) written(values []int64) []uint32 {
-	if !k.transposed {
-		cells := make([]uint32, len(values))
-		for i, v := range values {
-			cells[i] = uint32(v)
-		}
-		return cells
+	all, per := uint64(k.cells)*uint64(k.streams), 1
+	if k.transposed {
+		// Element (cell, j) of a stream is value j*cells + cell; a token's elements
+		// are its row values one after another.
+		all, per = all*k.row, int(k.row)
 	}
-	// Element (cell, j) of a stream is value j*cells + cell; a token's elements
-	// are its row values one after another.
-	per := int(k.row)
-	cells := make([]uint32, 0, len(values)/max(per, 1))
+	cells := make([]uint32, 0, len(values)/per)
 	for i := 0; i+per <= len(values); i += per {
 		v := uint64(values[i])
-		size := uint64(k.cells) * k.row
-		cells = append(cells, uint32(v/size)*k.cells+uint32(v%size%uint64(k.cells)))
+		if v >= all {
+			return nil
+		}
+		if k.transposed {
+			size := uint64(k.cells) * k.row
+			v = v/size*uint64(k.cells) + v%size%uint64(k.cells)
+		}
+		cells = append(cells, uint32(v))
 	}
 	return cells
 }

@@ -243,12 +243,6 @@ func replay(t *testing.T, log string, f *gguf.File, keep bool) *view {
 	t.Helper()
 	v := &view{classes: map[string]string{}, keep: keep, log: log}
 	opt := tensorgraph.Options{RunID: "test"}
-	if f != nil {
-		opt.ModelPath = f.Path
-		for _, x := range f.Tensors {
-			opt.Tensors = append(opt.Tensors, tensorgraph.FileTensor{Name: x.Name, Offset: uint64(x.Offset), Size: uint64(x.Bytes), DType: x.Type.String()})
-		}
-	}
 	var err error
 	if v.res, err = tensorgraph.Replay(log, opt, v); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package tensorgraph
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/tierscope/tierscope/internal/ggml"
 	"github.com/tierscope/tierscope/observe"
@@ -11,13 +10,12 @@ import (
 )
 
 // eval expands one evaluation.
-func (r *replayer) eval(e *ggml.Eval) error {
-	p := r.programs[e.Template]
-	if p == nil {
-		return run.Errorf(run.Corrupt, "evaluation of graph template %d, which was never told", e.Template)
-	}
+func (r *replayer) eval(p *program, e *ggml.Eval) error {
 	if len(e.Index) != len(p.t.Index) || len(e.Chosen) != len(p.t.Chosen) {
 		return run.Errorf(run.Corrupt, "evaluation has %d and %d index lists, its template %d and %d", len(e.Index), len(e.Chosen), len(p.t.Index), len(p.t.Chosen))
+	}
+	if err := p.check(e); err != nil {
+		return err
 	}
 	r.evals++
 	r.res.Evals++
@@ -33,6 +31,8 @@ func (r *replayer) eval(e *ggml.Eval) error {
 	m := &moment{
 		phase: r.rows.phases.Code(name), request: r.rows.reqs.Code(requestName(r.step.Request)),
 		token: r.step.Token, context: r.step.Context, step: uint32(r.evals),
+		// A batch of several sequences works for several requests.
+		noRequest: !r.step.Prefill && r.step.Tokens > 1,
 	}
 	r.rows.b.ThreadID, r.rows.b.PID = observe.ConstOf(e.Thread), observe.ConstOf(r.res.Engine.PID)
 	c := &clock{e.Start, e.End, p.frac, e.Times}
@@ -50,6 +50,9 @@ func (r *replayer) eval(e *ggml.Eval) error {
 			object: o, class: r.rows.classes.Code(o.Class), space: r.rows.spaces.Code(o.Space), op: r.rows.names.Code(a.op),
 			layer: a.layer, store: a.store, time: at, seq: -1, block: -1,
 		}
+		if o.Class == observe.ClassKVCache {
+			x.seq = int32(r.step.Seq) // a load of cells knows better, and what is padding
+		}
 		if err := r.access(e, m, a, x); err != nil {
 			return err
 		}
@@ -57,11 +60,29 @@ func (r *replayer) eval(e *ggml.Eval) error {
 	return r.cacheMarks(e.End)
 }
 
+// check holds the values of an evaluation against the shapes of their tensors.
+func (p *program) check(e *ggml.Eval) error {
+	for i, v := range e.Index {
+		if n := p.t.Tensors[p.t.Index[i]].Elements(); v != nil && int64(len(v)) != n {
+			return run.Errorf(run.Corrupt, "evaluation has %d values of an index tensor of %d", len(v), n)
+		}
+	}
+	for i, v := range e.Chosen {
+		if n := p.t.Tensors[p.t.Chosen[i]].Elements(); v != nil && int64(len(v)) != n {
+			return run.Errorf(run.Corrupt, "evaluation has %d values of a choice of %d", len(v), n)
+		}
+	}
+	return nil
+}
+
 func (r *replayer) access(e *ggml.Eval, m *moment, a *access, x *row) error {
 	at := a.at
 	switch a.how {
 	case byRows, byExperts:
-		at = r.rowsOf(e, a)
+		var err error
+		if at, err = r.rowsOf(e, a); err != nil {
+			return err
+		}
 	case cacheSave:
 		return r.saveCells(e, m, a, x)
 	case cacheLoad:
@@ -84,16 +105,19 @@ func (v valueRef) list(e *ggml.Eval) []int64 {
 }
 
 // rowsOf are the distinct rows that the values name, those that touch joined.
-func (r *replayer) rowsOf(e *ggml.Eval, a *access) []pieces {
+func (r *replayer) rowsOf(e *ggml.Eval, a *access) ([]pieces, error) {
 	values := a.values.list(e)
 	if values == nil {
 		r.res.UpperBound++
-		return a.row.whole
+		return a.row.whole, nil
 	}
 	offs := make([]uint64, 0, len(values))
 	for i, v := range values {
 		if v < 0 {
 			continue
+		}
+		if uint64(v) >= a.row.n {
+			return nil, run.Errorf(run.Corrupt, "%s names row %d of %d", a.op, v, a.row.n)
 		}
 		offs = append(offs, a.row.off+uint64(v)*a.row.pitch+uint64(i/a.row.per)*a.row.outer)
 	}
@@ -110,7 +134,7 @@ func (r *replayer) rowsOf(e *ggml.Eval, a *access) []pieces {
 		at = append(at, pieces{off, a.row.piece, 1, 0})
 	}
 	r.pieces = at
-	return at
+	return at, nil
 }
 
 // saveCells expands a store into a KV cache, and takes the cells when the first
@@ -119,10 +143,13 @@ func (r *replayer) saveCells(e *ggml.Eval, m *moment, a *access, x *row) error {
 	k := a.cells.cache
 	values := a.values.list(e)
 	if values == nil {
-		r.res.UpperBound++
+		r.res.UnknownCells++
 		return nil
 	}
 	cells := k.written(values)
+	if cells == nil {
+		return run.Errorf(run.Corrupt, "%s names cells beyond the %d of a KV cache", a.op, k.cells*k.streams)
+	}
 	if k.wrote != r.evals {
 		k.wrote = r.evals
 		r.take(k, cells, x.time)
@@ -203,6 +230,9 @@ func (r *replayer) loadCells(m *moment, a *access, x *row) error {
 const (
 	MarkCells = "kv_cells"
 	MarkBytes = "kv_bytes"
+	// MarkTokens says how many tokens the decode call had that the evaluation
+	// belongs to; once a call.
+	MarkTokens = "tokens"
 	// MarkClear says that all cells were given back.
 	MarkClear = "kv_clear"
 )
@@ -227,6 +257,14 @@ func (r *replayer) cacheMarks(t uint64) error {
 		return err
 	}
 	m.Name, m.Value = MarkBytes, bytes
+	if err := r.sink.Mark(m); err != nil {
+		return err
+	}
+	if r.told == r.res.Steps || !r.inStep {
+		return nil // a decode call may start several graphs
+	}
+	r.told = r.res.Steps
+	m.Name, m.Value = MarkTokens, uint64(r.step.Tokens)
 	return r.sink.Mark(m)
 }
 
@@ -242,65 +280,6 @@ func (r *replayer) mappings() error {
 		_, err := r.objects.add(observe.Object{
 			Name: p.Name(), Class: observe.ClassRuntime, Kind: "mapping", Space: observe.SpaceHost, Base: p.Start, Size: p.End - p.Start,
 			Layer: observe.NoLayer, Born: r.res.Start, Buffer: p.Perms,
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// loadWeights tells the load of the model: each weight is stored once, where it
-// lies, at the end of the load. A mapped file's pages come in when they are first
-// read; the load is when their bytes began to exist for this process.
-func (r *replayer) loadWeights() error {
-	if err := r.fileTensors(); err != nil {
-		return err
-	}
-	m := &moment{phase: r.rows.phases.Code(observe.PhaseWeightLoad), noRequest: true}
-	r.rows.b.ThreadID, r.rows.b.PID = observe.ConstOf(r.res.Engine.Thread), observe.ConstOf(r.res.Engine.PID)
-	for i := range r.objects.all {
-		o := &r.objects.all[i]
-		if o.Class != observe.ClassWeight || o.Base == 0 {
-			continue
-		}
-		x := &row{
-			object: o, class: r.rows.classes.Code(o.Class), space: r.rows.spaces.Code(o.Space), op: r.rows.names.Code("load"),
-			layer: o.Layer, store: true, time: r.loadEnd, seq: -1, block: -1,
-		}
-		if err := r.rows.add(m, x, pieces{0, o.Size, 1, 0}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fileTensors tells the tensors of the model file that no graph has named so far,
-// at the address where the file's mapping holds them.
-func (r *replayer) fileTensors() error {
-	known := map[string]bool{}
-	for i := range r.objects.all {
-		known[r.objects.all[i].Name] = true
-	}
-	for _, t := range r.opt.Tensors {
-		if known[t.Name] {
-			continue
-		}
-		base := uint64(0)
-		if r.maps != nil {
-			for i := range r.maps.All {
-				p := &r.maps.All[i]
-				if p.Path == r.opt.ModelPath && t.Offset >= p.Offset && t.Offset+t.Size <= p.Offset+(p.End-p.Start) {
-					base = p.Start + t.Offset - p.Offset
-				}
-			}
-		}
-		if base == 0 {
-			continue
-		}
-		_, err := r.objects.add(observe.Object{
-			Name: t.Name, Class: observe.ClassWeight, Kind: "unused", Space: observe.SpaceHost, Base: base, Size: t.Size, Layer: layerOf(t.Name),
-			Born: r.loadEnd, DType: strings.ToLower(t.DType), Buffer: "file",
 		})
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -229,4 +230,4 @@ func checkGrowth(t *testing.T, v *view, f *gguf.File, c *kvCase) {
 	}
 }
 
-func layerName(prefix string, l int) string { return prefix + string(rune('0'+l)) }
+func layerName(prefix string, l int) string { return prefix + strconv.Itoa(l) }

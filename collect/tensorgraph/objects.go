@@ -15,6 +15,9 @@ type placement struct {
 	base, size uint64
 }
 
+// anyBuffer stands for the buffer of a weight: its name and place are enough.
+const anyBuffer = -2
+
 // registry deals object ids.
 type registry struct {
 	sink    observe.Sink
@@ -49,12 +52,18 @@ func (r *registry) object(t *ggml.Tensor, types *ggml.Tables) (uint32, error) {
 	if name == "" {
 		name = "tensor at " + strconv.FormatUint(t.Data, 16)
 	}
-	p := placement{name, t.Buffer, t.Data, size}
-	if id, ok := r.ids[p]; ok {
-		return id, nil
-	}
 	buf, known := r.buffers[t.Buffer]
 	class, kind, layer := classify(t, buf, known)
+	p := placement{name, t.Buffer, t.Data, size}
+	if class == observe.ClassWeight {
+		p.buffer = anyBuffer
+	}
+	if id, ok := r.ids[p]; ok {
+		if o := &r.all[id-1]; o.Kind == kindUnused {
+			o.Kind, o.Buffer = kind, buf.Name
+		}
+		return id, nil
+	}
 	o := observe.Object{
 		Name: name, Class: class, Kind: kind, Space: observe.SpaceHost, Base: t.Data, Size: size, Layer: layer,
 		Born: r.now, DType: types.TypeOf(t.Type).Name, Buffer: buf.Name,

@@ -1,6 +1,7 @@
 package tensorgraph
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -54,6 +55,7 @@ type valueRef struct {
 // bytes. Values i with i/per = g belong to group g.
 type rowShape struct {
 	off, piece, pitch, outer uint64
+	n                        uint64 // rows
 	per                      int
 	whole                    []pieces // all rows: when the values were not read
 }
@@ -68,7 +70,12 @@ type compiler struct {
 	// cells of.
 	groupOf map[int32]*group
 	skips   bool // nodes without the compute flag are not computed
+	pieces  int  // that all accesses together are made of
 }
+
+// maxProgram bounds these pieces, against damaged input: an access of a real graph is
+// one piece, or a few.
+const maxProgram = 1 << 20
 
 // compile makes a template ready.
 func (r *replayer) compile(t *ggml.Template) (*program, error) {
@@ -86,6 +93,9 @@ func (r *replayer) compile(t *ggml.Template) (*program, error) {
 	for n, id := range t.Nodes {
 		if err := c.node(int32(n), &t.Tensors[id], layers[n]); err != nil {
 			return nil, err
+		}
+		if c.pieces > maxProgram {
+			return nil, run.Errorf(run.Corrupt, "graph template %d touches more than %d separate pieces", t.ID, maxProgram)
 		}
 	}
 	c.p.frac = fractions(c.bytes)
@@ -217,8 +227,7 @@ func (c *compiler) store(n int32, op string, x *ggml.Tensor, layer int32) error 
 // root returns the tensor whose memory t names, and where in it t begins.
 func (c *compiler) root(t *ggml.Tensor) (*ggml.Tensor, uint64) {
 	off := uint64(0)
-	// Bounded: a damaged template may name itself.
-	for hops := 0; t.ViewSrc >= 0 && hops < len(c.t.Tensors); hops++ {
+	for t.ViewSrc >= 0 {
 		off += t.ViewOffs
 		t = &c.t.Tensors[t.ViewSrc]
 	}
@@ -254,6 +263,7 @@ func (c *compiler) add(a access, bytes uint64) {
 		return
 	}
 	c.bytes[a.node] += float64(bytes)
+	c.pieces += len(a.at) + len(a.row.whole)
 	c.p.accesses = append(c.p.accesses, a)
 }
 
@@ -296,7 +306,10 @@ func (c *compiler) gather(a access, t *ggml.Tensor, idx int32, stacked bool) err
 		c.add(a, total(whole))
 		return nil
 	}
-	a.row = rowShape{off: off, piece: one[0].piece, pitch: t.Nb[rows], whole: whole, per: 1 << 30}
+	a.row = rowShape{off: off, piece: one[0].piece, pitch: t.Nb[rows], n: uint64(t.Ne[rows]), whole: whole, per: math.MaxInt}
+	if idx := &c.t.Tensors[idx]; a.op == "get_rows" && idx.Ne[1]*idx.Ne[2]*idx.Ne[3] > t.Ne[2]*t.Ne[3] {
+		return run.Errorf(run.Corrupt, "graph template %d: get_rows names rows of more matrices than there are", c.t.ID)
+	}
 	if a.op == "get_rows" {
 		// Each column of the index tensor has a matrix of its own; the experts of all
 		// tokens share one.
@@ -328,19 +341,25 @@ func (c *compiler) scatter(a access, x *ggml.Tensor) error {
 	ne[1], ne[2], ne[3] = 1, 1, 1
 	unit, dims := dimsOf(ne, x.Nb, typ)
 	one := cover(0, unit, dims)
-	if len(one) != 1 {
+	if len(one) != 1 || one[0].count != 1 {
 		return run.Errorf(run.Corrupt, "graph template %d: set_rows into rows that are no piece", c.t.ID)
 	}
 	bytes := uint64(c.t.Tensors[x.Src[1]].Ne[0]) * one[0].piece
 	if c.objects.all[id-1].Class == observe.ClassKVCache {
-		cache := c.cache(id, root, x.Ne[0] == 1 && root.Ne[0] > 1, x.Src[1])
+		cache, err := c.cache(id, root, x.Ne[0] == 1 && root.Ne[0] > 1, x.Src[1])
+		if err != nil {
+			return err
+		}
 		a.how, a.cells = cacheSave, &cellView{cache: cache}
 		c.add(a, bytes)
 		return nil
 	}
 	a.how = byRows
+	if idx := &c.t.Tensors[x.Src[1]]; idx.Ne[1]*idx.Ne[2]*idx.Ne[3] > x.Ne[2]*x.Ne[3] {
+		return run.Errorf(run.Corrupt, "graph template %d: set_rows names rows of more matrices than there are", c.t.ID)
+	}
 	unit, dims = dimsOf(x.Ne, x.Nb, typ)
-	a.row = rowShape{off: off, piece: one[0].piece, pitch: x.Nb[1], outer: x.Nb[2], per: max(1, int(c.t.Tensors[x.Src[1]].Ne[0])), whole: cover(off, unit, dims)}
+	a.row = rowShape{off: off, piece: one[0].piece, pitch: x.Nb[1], outer: x.Nb[2], n: uint64(x.Ne[1]), per: max(1, int(c.t.Tensors[x.Src[1]].Ne[0])), whole: cover(off, unit, dims)}
 	c.add(a, bytes)
 	return nil
 }

@@ -16,20 +16,10 @@ import (
 	"github.com/tierscope/tierscope/trace"
 )
 
-// FileTensor is a tensor of the model file, to name what no graph touches.
-type FileTensor struct {
-	Name   string
-	Offset uint64 // in the file
-	Size   uint64
-	DType  string
-}
-
 // Options say how to expand a graph log.
 type Options struct {
 	RunID      string
-	BlockCells int          // cells a KV block, 16 if 0
-	ModelPath  string       // as the engine opened it
-	Tensors    []FileTensor // of the model file, may be nil
+	BlockCells int // cells a KV block, 16 if 0
 }
 
 // Result is what a graph log says beside its stream.
@@ -50,6 +40,7 @@ type Result struct {
 	// templates included.
 	DecodeLogBytes int64
 	UpperBound     uint64 // accesses whose rows were not read, so all were counted
+	UnknownCells   uint64 // cache stores whose cells were not read: their bytes and lives are missing
 	OutOfOrder     uint64 // evaluations outside any step
 	Rows           uint64
 	Start, Stop    uint64 // first and last time seen
@@ -82,6 +73,9 @@ type replayer struct {
 	phase    observe.Mark // under way
 	loadEnd  uint64
 	loaded   bool
+	stored   int // objects whose load has been told
+	told     int // decode calls whose tokens have been told
+	model    trace.Model
 	runs     []region.CellRun
 	pieces   []pieces
 	teardown uint64
@@ -130,6 +124,10 @@ func (r *replayer) record(kind uint8, p []byte) error {
 	switch kind {
 	case trace.KindTables:
 		return unmarshal(p, &r.tables)
+	case trace.KindModel:
+		return unmarshal(p, &r.model)
+	case trace.KindIdle:
+		return nil
 	case trace.KindEngine:
 		return unmarshal(p, &r.res.Engine)
 	case trace.KindBuffer:
@@ -147,11 +145,15 @@ func (r *replayer) record(kind uint8, p []byte) error {
 	case trace.KindTemplate:
 		return r.template(p)
 	case trace.KindEval:
-		e, err := ggml.DecodeEval(p)
+		prog := r.programs[ggml.EvalTemplate(p)]
+		if prog == nil {
+			return run.Errorf(run.Corrupt, "evaluation of graph template %d, which was never told", ggml.EvalTemplate(p))
+		}
+		e, err := ggml.DecodeEvalUpTo(p, prog.t.Values())
 		if err != nil {
 			return run.Errorf(run.Corrupt, "%w", err)
 		}
-		return r.eval(e)
+		return r.eval(prog, e)
 	case trace.KindStep:
 		s, err := trace.DecodeStep(p)
 		if err != nil {
@@ -206,11 +208,7 @@ func (r *replayer) template(p []byte) error {
 	}
 	r.programs[t.ID] = prog
 	r.res.Templates++
-	if !r.loaded {
-		r.loaded = true
-		return r.loadWeights()
-	}
-	return nil
+	return r.loadWeights()
 }
 
 // mark passes a mark on. Times of the run's beginning and end are taken from

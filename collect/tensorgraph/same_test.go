@@ -87,6 +87,7 @@ var modeRuns = map[string]struct {
 	"dense":           {dense, llamacpp.Job{Context: 512, Temperature: 0.8, MicroBatch: 64, Prompts: conversations()}},
 	"dense, no flash": {dense, llamacpp.Job{Context: 256, Sequences: 2, FlashAttn: "off", Prompts: conversations()}},
 	"experts":         {experts, llamacpp.Job{Context: 256, Experts: true, Prompts: conversations()}},
+	"three sequences": {dense, llamacpp.Job{Context: 256, Sequences: 3, Prompts: cellRuns["three sequences"].job.Prompts}},
 	"window":          {swa, llamacpp.Job{Context: 512, MicroBatch: 64, Prompts: conversations()}},
 }
 

@@ -1,6 +1,7 @@
 package tensorgraph
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tierscope/tierscope/internal/ggml"
@@ -73,6 +74,10 @@ func cover(off, unit uint64, dims []dim) []pieces {
 	}
 	if len(rest) == 0 {
 		return []pieces{{off, piece, 1, 0}}
+	}
+	if rest[0].n > math.MaxUint32 { // more than a row can count
+		piece += (rest[0].n - 1) * rest[0].stride
+		rest[0] = dim{1, 0}
 	}
 	all := []pieces{{off, piece, rest[0].n, rest[0].stride}}
 	for _, d := range rest[1:] {

@@ -33,6 +33,10 @@ const ringFD = 3
 func Child(in io.Reader) int {
 	// The engine, its callbacks and the ring belong to one thread.
 	runtime.LockOSThread()
+	// If memory runs out it is for this process's model and cache: take it first.
+	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("900"), 0); err != nil {
+		fmt.Fprintln(os.Stderr, "engine child:", err)
+	}
 	p, err := ring.Attach(os.NewFile(ringFD, "ring"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "engine child:", err)
@@ -247,8 +251,11 @@ func (s *session) work() error {
 			return hookError(err)
 		}
 		if s.job.Pairs > 0 && !s.stopped.Load() {
+			// What was observed stands, whatever comes of measuring its cost.
 			if err := s.calibrate(); err != nil {
-				return err
+				if err := s.out.json(trace.KindTrial, trace.Trial{Error: err.Error()}); err != nil {
+					return err
+				}
 			}
 		}
 		s.hook.Off()

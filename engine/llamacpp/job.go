@@ -121,11 +121,12 @@ func PrepareLib(path, scratch string) (string, error) {
 	if err != nil {
 		return "", run.Errorf(run.Misuse, "library directory %s: %w", dir, err)
 	}
+	named := filepath.Base(path) // a library that was named is the one to load
 	plain := map[string]bool{}
 	for _, e := range entries {
 		plain[e.Name()] = true
 	}
-	if !slices.ContainsFunc(libNames, func(n string) bool { return !plain[n+".so"] }) {
+	if (st.IsDir() || named == "libllama.so") && !slices.ContainsFunc(libNames, func(n string) bool { return !plain[n+".so"] }) {
 		return dir, nil
 	}
 	out := filepath.Join(scratch, "lib")
@@ -140,6 +141,12 @@ func PrepareLib(path, scratch string) (string, error) {
 		return err
 	}
 	have := map[string]bool{}
+	if !st.IsDir() {
+		have[libNames[0]] = true
+		if err := link(named, libNames[0]+".so"); err != nil {
+			return "", err
+		}
+	}
 	for _, e := range entries {
 		n := e.Name()
 		if !strings.Contains(n, ".so") {

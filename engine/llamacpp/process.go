@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -53,6 +54,9 @@ func Run(ctx context.Context, job *Job, records Records, log *os.File) (trace.En
 	}
 	doc, err := json.Marshal(&j)
 	if err != nil {
+		return trace.End{}, err
+	}
+	if err := tellModel(j.Model, records); err != nil {
 		return trace.End{}, err
 	}
 	file, err := ring.Create(ringBytes)
@@ -171,8 +175,6 @@ func (p *process) drain() error {
 		}
 		kind := uint8(rec.Kind)
 		switch kind {
-		case trace.KindIdle:
-			continue
 		case trace.KindEnd:
 			if err := json.Unmarshal(rec.Payload, &p.end); err != nil {
 				return run.Errorf(run.Partial, "engine child: last record: %w", err)
@@ -214,12 +216,27 @@ func (p *process) verdict(ctx context.Context, exit error) error {
 	}
 	var status *exec.ExitError
 	if errors.As(exit, &status) {
+		if ws, ok := status.Sys().(syscall.WaitStatus); ok && ws.Signal() == syscall.SIGKILL {
+			return run.Errorf(run.Engine, "engine child was killed, by the kernel if memory ran out (dmesg says so); its last words are in raw/engine.log")
+		}
 		return run.Errorf(run.Engine, "engine child died: %s; its last words are in raw/engine.log", status.ProcessState)
 	}
 	return run.Errorf(run.Engine, "engine child ended without a last record (%v); its last words are in raw/engine.log", exit)
 }
 
-// LastWords returns the last lines of an engine log, for an error message.
+// Complaint is what the engine's log says went wrong: the last line that speaks of an
+// error, else the last line; "" if there is none.
+func Complaint(path string) string {
+	lines := strings.Split(LastWords(path, 20), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.Contains(strings.ToLower(lines[i]), "error") {
+			return lines[i]
+		}
+	}
+	return lines[len(lines)-1]
+}
+
+// LastWords returns the last lines of an engine log.
 func LastWords(path string, lines int) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -38,19 +38,6 @@ func b2u(b bool) uintptr {
 	return 0
 }
 
-// walk is a graph as the evaluation callback alone sees it: node by node.
-type walk struct {
-	nodes  []ptr
-	in     map[ptr]bool
-	values map[ptr][]int64
-	times  []NodeTime
-	start  uint64
-}
-
-func (w *walk) reset() {
-	*w = walk{nodes: w.nodes[:0], in: map[ptr]bool{}, values: map[ptr][]int64{}}
-}
-
 // evalWalk is the evaluation callback where there is no slot. What is wanted of
 // a node must be told from the node alone, so experts are known by the name that
 // llama.cpp gives to a router's choice.
@@ -64,34 +51,43 @@ func (h *Hook) evalWalk(t, ask, _ uintptr) uintptr {
 	times := h.wantTimes && endsLayer(p)
 	if !asked {
 		if ids {
-			v := h.rec.valuesOf(p)
-			w.values[p] = v.read(nil)
+			h.look(p)
 		}
 		if times {
 			w.times = append(w.times, NodeTime{uint32(len(w.nodes) - 1), now()})
 		}
 		return 1
 	}
-	if w.in[p] { // a node comes twice only in the next graph
+	if w.over(p) {
 		h.Flush()
+	}
+	if !h.verified {
+		if h.err = h.lib.verifyTensor(p, true); h.err != nil {
+			return 0
+		}
 	}
 	if len(w.nodes) == 0 {
 		w.start = now()
 	}
-	w.nodes = append(w.nodes, p)
-	w.in[p] = true
+	w.add(p)
 	h.rec.lib.learn(p)
 	if s := indexSource(h.lib.Tables.OpName(p.op())); s >= 0 {
 		idx := p.src()[s]
-		if _, done := w.values[idx]; idx != 0 && !done && root(idx).op() == 0 {
-			if _, err := h.rec.bufferID(idx.buffer()); err != nil {
-				h.err = err
-			}
-			v := h.rec.valuesOf(idx)
-			w.values[idx] = v.read(nil)
+		if _, done := w.values[idx]; idx != 0 && !done && root(idx, here).op() == 0 {
+			h.look(idx)
 		}
 	}
 	return b2u(ids || times)
+}
+
+// look reads the values of a tensor.
+func (h *Hook) look(p ptr) {
+	v, err := h.rec.valuesOf(p)
+	if err != nil {
+		h.err = err
+		return
+	}
+	h.walk.values[p] = v.read(nil)
 }
 
 // Flush ends the graph under way where nothing but the next one would: to be called when
@@ -102,24 +98,8 @@ func (h *Hook) Flush() {
 		return
 	}
 	end := now()
-	if !h.verified {
-		h.verified = true
-		for _, p := range w.nodes {
-			if h.err = h.lib.verifyTensor(p, true); h.err != nil {
-				return
-			}
-		}
-	}
-	var leafs []ptr
-	for _, p := range w.nodes {
-		for _, s := range p.src() {
-			if s != 0 && !w.in[s] {
-				w.in[s] = true
-				leafs = append(leafs, s)
-			}
-		}
-	}
-	k, err := h.rec.begin(w.nodes, leafs)
+	h.verified = true
+	k, err := h.rec.beginAt(w.nodes, w.leafs, w.at)
 	if err != nil {
 		h.err = err
 		return

@@ -3,6 +3,7 @@ package ggml
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 )
 
 // Eval is one evaluation of a graph: which template, when, and the contents of
@@ -84,12 +85,33 @@ const maxValues = 1 << 26
 var errEval = errors.New("graph evaluation is damaged")
 
 // DecodeEval reads what Append wrote.
-func DecodeEval(b []byte) (*Eval, error) {
+func DecodeEval(b []byte) (*Eval, error) { return DecodeEvalUpTo(b, maxValues) }
+
+// EvalTemplate returns which template an encoded evaluation is of.
+func EvalTemplate(b []byte) uint32 {
+	v, _ := binary.Uvarint(b)
+	return uint32(v)
+}
+
+// Values is the most values that an evaluation of the template holds.
+func (t *Template) Values() int {
+	n := int64(0)
+	for _, list := range [][]int32{t.Index, t.Chosen} {
+		for _, i := range list {
+			n = min(n+t.Tensors[i].Elements(), maxValues)
+		}
+	}
+	return int(n)
+}
+
+// DecodeEvalUpTo refuses an evaluation that holds more than limit values: a few
+// bytes may stand for very many.
+func DecodeEvalUpTo(b []byte, limit int) (*Eval, error) {
 	d := decoder{b: b}
-	e := &Eval{Template: uint32(d.uint()), Start: d.uint()}
+	e := &Eval{Template: d.u32(), Start: d.uint()}
 	e.End = e.Start + d.uint()
-	e.Thread = uint32(d.uint())
-	budget := maxValues
+	e.Thread = d.u32()
+	budget := min(limit, maxValues)
 	for _, lists := range []*[][]int64{&e.Index, &e.Chosen} {
 		*lists = make([][]int64, d.count(1))
 		for i := range *lists {
@@ -97,11 +119,14 @@ func DecodeEval(b []byte) (*Eval, error) {
 		}
 	}
 	e.Times = make([]NodeTime, d.count(2))
-	node, at := uint32(0), e.Start
+	node, at := uint64(0), e.Start
 	for i := range e.Times {
-		node += uint32(d.uint())
-		at += d.uint()
-		e.Times[i] = NodeTime{node, at}
+		step, took := d.uint(), d.uint()
+		node += step
+		if at += took; at < took || step > math.MaxUint32 || node > math.MaxUint32 {
+			d.bad = true
+		}
+		e.Times[i] = NodeTime{uint32(node), at}
 	}
 	if d.bad || len(d.b) != 0 || e.End < e.Start {
 		return nil, errEval

@@ -63,7 +63,7 @@ type HookOptions struct {
 // starts. If libllama has no jump slot for them, the evaluation callback sees the
 // nodes instead; see [Hook.Via].
 func NewHook(lib *Lib, llama string, emit Emit, opt HookOptions) (*Hook, error) {
-	h := &Hook{lib: lib, rec: newRecorder(lib, emit), orig: lib.fn[graphCall], wantTimes: opt.NodeTimes, wantIDs: opt.Chosen}
+	h := &Hook{lib: lib, rec: newRecorder(lib, emit), orig: lib.fn[graphCall], wantTimes: opt.NodeTimes, wantIDs: opt.Chosen, walk: newWalk()}
 	if !opt.CallbackOnly {
 		s, err := FindSlot(llama, graphCall, h.orig)
 		switch {
@@ -82,7 +82,6 @@ func NewHook(lib *Lib, llama string, emit Emit, opt HookOptions) (*Hook, error) 
 		eval := h.eval
 		if h.slot == nil {
 			eval = h.evalWalk
-			h.walk.reset()
 		}
 		h.cb = purego.NewCallback(eval)
 	}

@@ -15,6 +15,8 @@ type Lib struct {
 	fn     map[string]uintptr
 	Tables Tables
 	names  int // known in Tables
+	// buffers are those that tensors seen by verify lie in.
+	buffers map[ptr]Buffer
 }
 
 // needed are the accessors that layout checks and buffers rest on.
@@ -32,7 +34,7 @@ func Open(path string) (*Lib, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	l := &Lib{handle: h, fn: map[string]uintptr{}}
+	l := &Lib{handle: h, fn: map[string]uintptr{}, buffers: map[ptr]Buffer{}}
 	for _, n := range needed {
 		p, err := purego.Dlsym(h, n)
 		if err != nil {
@@ -173,6 +175,11 @@ func (l *Lib) verifyTensor(t ptr, node bool) error {
 		return &LayoutError{"operation of " + t.name()}
 	case node && t.src()[0] != 0 && t.op() == 0:
 		return &LayoutError{"sources of " + t.name()}
+	case t.flags() < 0 || t.flags() > 1<<12:
+		return &LayoutError{"flags of " + t.name()}
+	}
+	if err := l.verifyBuffer(t); err != nil {
+		return err
 	}
 	if v := t.viewSrc(); v != 0 && v.data() != 0 && t.data() != 0 && uint64(t.data()) != uint64(v.data())+t.viewOffs() {
 		return &LayoutError{"view " + t.name()}

@@ -54,13 +54,19 @@ func newRecorder(lib *Lib, emit Emit) *recorder {
 	return &recorder{lib: lib, emit: emit, seed: maphash.MakeSeed(), known: map[uint64]*known{}, buffers: map[ptr]int32{}}
 }
 
+// reader says where the structure of a tensor can be read: in the engine's memory,
+// or in a copy.
+type reader func(ptr) ptr
+
+func here(p ptr) ptr { return p }
+
 // fingerprint hashes all of the graph that decides what it does and where. Nodes carry the
 // addresses of their sources; leafs their own data.
-func (r *recorder) fingerprint(nodes, leafs []ptr) uint64 {
+func (r *recorder) fingerprint(nodes, leafs []ptr, at reader) uint64 {
 	h := uint64(len(nodes))
 	for _, list := range [2][]ptr{nodes, leafs} {
 		for _, t := range list {
-			h = (h<<5 | h>>59) ^ maphash.Bytes(r.seed, bytesAt(t, hashed))
+			h = (h<<5 | h>>59) ^ maphash.Bytes(r.seed, bytesAt(at(t), hashed))
 			h *= 0x9e3779b97f4a7c15
 		}
 	}
@@ -79,20 +85,22 @@ func graphLists(g ptr) (nodes, leafs []ptr) {
 	return list(graphNNodes, graphNodes), list(graphNLeafs, graphLeafs)
 }
 
-// begin finds the template of the graph, telling it first if it is new.
-func (r *recorder) begin(nodes, leafs []ptr) (*known, error) {
-	h := r.fingerprint(nodes, leafs)
+// begin finds the template of a live graph, telling it first if it is new.
+func (r *recorder) begin(nodes, leafs []ptr) (*known, error) { return r.beginAt(nodes, leafs, here) }
+
+func (r *recorder) beginAt(nodes, leafs []ptr, at reader) (*known, error) {
+	h := r.fingerprint(nodes, leafs, at)
 	if k := r.known[h]; k != nil {
 		return k, nil
 	}
-	k, err := r.tell(nodes)
+	k, err := r.tell(nodes, at)
 	if err == nil {
 		r.known[h] = k
 	}
 	return k, err
 }
 
-func (r *recorder) tell(nodes []ptr) (*known, error) {
+func (r *recorder) tell(nodes []ptr, at reader) (*known, error) {
 	t := &Template{ID: uint32(len(r.known))}
 	k := &known{id: t.ID, wanted: map[ptr]int{}, layers: map[ptr]uint32{}}
 	pos := map[ptr]int32{}
@@ -108,17 +116,18 @@ func (r *recorder) tell(nodes []ptr) (*known, error) {
 		i := int32(len(t.Tensors))
 		pos[p] = i
 		t.Tensors = append(t.Tensors, Tensor{})
-		r.lib.learn(p)
-		b, err := r.bufferID(p.buffer())
+		q := at(p)
+		r.lib.learn(q)
+		b, err := r.bufferID(q.buffer())
 		if err != nil {
 			failed = err
 		}
 		x := Tensor{
-			Name: p.name(), Type: p.typ(), Op: p.op(), Flags: p.flags(), Params: p.params(), Ne: p.ne(), Nb: p.nb(),
-			Data: uint64(p.data()), Buffer: b, ViewOffs: p.viewOffs(),
+			Name: q.name(), Type: q.typ(), Op: q.op(), Flags: q.flags(), Params: q.params(), Ne: q.ne(), Nb: q.nb(),
+			Data: uint64(q.data()), Buffer: b, ViewOffs: q.viewOffs(),
 		}
-		x.ViewSrc = add(p.viewSrc())
-		for j, s := range p.src() {
+		x.ViewSrc = add(q.viewSrc())
+		for j, s := range q.src() {
 			x.Src[j] = add(s)
 		}
 		t.Tensors[i] = x
@@ -130,17 +139,20 @@ func (r *recorder) tell(nodes []ptr) (*known, error) {
 	}
 	seen := map[ptr]bool{}
 	for _, p := range nodes {
-		s := indexSource(r.lib.Tables.OpName(p.op()))
+		s := indexSource(r.lib.Tables.OpName(at(p).op()))
 		if s < 0 {
 			continue
 		}
-		idx := p.src()[s]
+		idx := at(p).src()[s]
 		if idx == 0 || seen[idx] {
 			continue
 		}
 		seen[idx] = true
-		v := r.valuesOf(idx)
-		if root(idx).op() == 0 {
+		v, err := r.valuesOf(at(idx))
+		if err != nil {
+			failed = err
+		}
+		if root(idx, at).op() == 0 {
 			t.Index = append(t.Index, pos[idx])
 			k.index = append(k.index, v)
 			k.indexAt = append(k.indexAt, idx)
@@ -180,11 +192,12 @@ func indexSource(op string) int {
 }
 
 // root follows views to the tensor that holds the memory.
-func root(p ptr) ptr {
-	for p.viewSrc() != 0 {
-		p = p.viewSrc()
+func root(p ptr, at reader) ptr {
+	for q := at(p); ; q = at(q.viewSrc()) {
+		if q.viewSrc() == 0 {
+			return q
+		}
 	}
-	return p
 }
 
 func (r *recorder) bufferID(p ptr) (int32, error) {
@@ -205,13 +218,16 @@ func (r *recorder) bufferID(p ptr) (int32, error) {
 	return b.ID, r.emit.Buffer(j)
 }
 
-func (r *recorder) valuesOf(p ptr) values {
+// valuesOf says where the integers of p are. A buffer that is new is told.
+func (r *recorder) valuesOf(p ptr) (values, error) {
 	v := values{data: p.data(), ne: p.ne(), nb: p.nb()}
+	r.lib.learn(p)
+	id, err := r.bufferID(p.buffer())
 	t := r.lib.Tables.TypeOf(p.typ())
-	if id, ok := r.buffers[p.buffer()]; ok && r.host[id] && (t.Name == "i32" || t.Name == "i64") {
+	if err == nil && id >= 0 && r.host[id] && (t.Name == "i32" || t.Name == "i64") {
 		v.width = t.Size
 	}
-	return v
+	return v, err
 }
 
 // read appends the integers to buf; nil if they cannot be read.

@@ -70,7 +70,8 @@ func FindSlot(path, symbol string, orig uintptr) (*Slot, error) {
 			if i < 0 || i >= len(syms) || syms[i].Name != symbol || !isJump(f.Machine, info) {
 				continue
 			}
-			return &Slot{ptr(base + off), orig}, nil
+			s := &Slot{ptr(base + off), orig}
+			return s, s.Set(orig) // whether it can be written shows only here
 		}
 	}
 	return nil, fmt.Errorf("%s calls %s in another way: %w", path, symbol, ErrNoSlot)
@@ -112,8 +113,9 @@ func loadBase(path string, f *elf.File) (uint64, error) {
 // read-only after relocation (RELRO), so it is made writable: it is this
 // process's own.
 func (s *Slot) Set(fn uintptr) error {
-	page := uintptr(s.addr) &^ 4095
-	if err := unix.Mprotect(bytesAt(ptr(page), 4096), unix.PROT_READ|unix.PROT_WRITE); err != nil {
+	size := os.Getpagesize()
+	page := uintptr(s.addr) &^ (uintptr(size) - 1)
+	if err := unix.Mprotect(bytesAt(ptr(page), size), unix.PROT_READ|unix.PROT_WRITE); err != nil {
 		return fmt.Errorf("%w: the slot's page cannot be written: %w", ErrNoSlot, err)
 	}
 	atomic.StoreUintptr(at[uintptr](s.addr, 0), fn)

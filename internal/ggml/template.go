@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 )
 
 // Tensor is a tensor of a graph template. Indices of other tensors are
@@ -117,19 +119,32 @@ func (t *Template) Append(b []byte) []byte {
 
 var errTemplate = errors.New("graph template is damaged")
 
-// DecodeTemplate reads what Append wrote. Every index in the result is in
-// range, whatever b holds.
+// Bounds on what a template may hold, against damaged input: the graphs of the largest
+// models have about ten thousand nodes, and no address space has more bytes.
+const (
+	maxTensors = 1 << 18
+	maxNodes   = 1 << 17
+	maxViews   = 8 // a view of a view of a ...
+	maxBytes   = 1 << 56
+)
+
+// DecodeTemplate reads what Append wrote. Whatever b holds: every index in the
+// result is in range, no node comes twice, views lead to a tensor that is none, and
+// no tensor has more bytes from its first to its last than an address space.
 func DecodeTemplate(b []byte) (*Template, error) {
 	d := decoder{b: b}
-	t := &Template{ID: uint32(d.uint())}
-	n := d.count(20)
+	t := &Template{ID: d.u32()}
+	n := d.count(21)
+	if n > maxTensors {
+		return nil, errTemplate
+	}
 	t.Tensors = make([]Tensor, n)
 	for k := range t.Tensors {
 		x := &t.Tensors[k]
 		x.Name = d.text()
-		x.Type, x.Op, x.Flags = int32(d.int()), int32(d.int()), int32(d.int())
+		x.Type, x.Op, x.Flags = d.i32(), d.i32(), d.i32()
 		for j := range x.Params {
-			x.Params[j] = int32(d.int())
+			x.Params[j] = d.i32()
 		}
 		for j := range x.Ne {
 			if x.Ne[j] = d.int(); x.Ne[j] < 0 {
@@ -140,7 +155,7 @@ func DecodeTemplate(b []byte) (*Template, error) {
 			x.Nb[j] = d.uint()
 		}
 		x.Data = d.uint()
-		x.Buffer = int32(d.int())
+		x.Buffer = d.i32()
 		x.ViewSrc = d.ref(n)
 		x.ViewOffs = d.uint()
 		m := d.count(1)
@@ -166,11 +181,55 @@ func DecodeTemplate(b []byte) (*Template, error) {
 			(*list)[j] = int32(v)
 		}
 	}
-	if d.bad || len(d.b) != 0 || n == 0 && len(t.Nodes)+len(t.Index)+len(t.Chosen) > 0 {
+	if d.bad || len(d.b) != 0 || n == 0 && len(t.Nodes)+len(t.Index)+len(t.Chosen) > 0 || !t.plausible() {
 		return nil, errTemplate
 	}
 	return t, nil
 }
+
+// plausible reports whether the template is one that a live graph may have.
+func (t *Template) plausible() bool {
+	for _, list := range [][]int32{t.Nodes, t.Index, t.Chosen} {
+		seen := make([]bool, len(t.Tensors))
+		for _, n := range list {
+			if seen[n] {
+				return false
+			}
+			seen[n] = true
+		}
+	}
+	for i := range t.Tensors {
+		x, hops := &t.Tensors[i], 0
+		for v := x; v.ViewSrc >= 0; v = &t.Tensors[v.ViewSrc] {
+			if hops++; hops > maxViews {
+				return false
+			}
+		}
+		if x.ViewOffs > maxBytes || x.Data > 1<<63 || !x.bounded() {
+			return false
+		}
+	}
+	return len(t.Nodes) <= maxNodes
+}
+
+// bounded reports whether the tensor spans at most maxBytes, without overflow.
+func (x *Tensor) bounded() bool {
+	span, elements := uint64(0), uint64(1)
+	for i, n := range x.Ne {
+		hi, lo := bits.Mul64(uint64(max(n, 1)-1), x.Nb[i])
+		if hi != 0 || lo > maxBytes || x.Nb[i] > maxBytes {
+			return false
+		}
+		span += lo
+		if hi, elements = bits.Mul64(elements, uint64(max(n, 1))); hi != 0 || elements > maxBytes {
+			return false
+		}
+	}
+	return span <= maxBytes
+}
+
+// Elements is the number of elements of the tensor.
+func (x *Tensor) Elements() int64 { return x.Ne[0] * x.Ne[1] * x.Ne[2] * x.Ne[3] }
 
 type decoder struct {
 	b   []byte
@@ -195,6 +254,19 @@ func (d *decoder) uint() uint64 {
 	}
 	d.b = d.b[n:]
 	return v
+}
+
+// u32 and i32 read numbers that must fit.
+func (d *decoder) u32() uint32 {
+	v := d.uint()
+	d.bad = d.bad || v > math.MaxUint32
+	return uint32(v)
+}
+
+func (d *decoder) i32() int32 {
+	v := d.int()
+	d.bad = d.bad || v != int64(int32(v))
+	return int32(v)
 }
 
 // count reads a length of items of at least min bytes each.

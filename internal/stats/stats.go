@@ -1,4 +1,4 @@
-// Package stats gives means their intervals.
+// Package stats gives means and middles their intervals.
 package stats
 
 import (

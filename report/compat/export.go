@@ -22,6 +22,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	tables "github.com/tierscope/tierscope/analyze/mrm"
 	source "github.com/tierscope/tierscope/collect/mrm"
@@ -40,6 +41,9 @@ type Options struct {
 	RunID string
 	// Index is the manifest.csv that gets the run's row; "" = beside Output.
 	Index string
+	// Trace is a trace of the same run that is read in place of the input's
+	// own, because that one was cut by a row limit; "" = the input's.
+	Trace string
 	// Policy and Ranges are for a trace without labels. Ranges for one that
 	// has them are an error of class [run.Misuse].
 	Policy region.Policy
@@ -47,6 +51,10 @@ type Options struct {
 	// Memory is how many bytes the analysis may hold; 0 = its default.
 	Memory int64
 }
+
+// RowLimit is the code of the note of runs whose trace.parquet does not hold all
+// rows.
+const RowLimit = "row_limit"
 
 // Result says what an export wrote.
 type Result struct {
@@ -75,6 +83,9 @@ func Export(ctx context.Context, o Options) (*Result, error) {
 	src, err := source.Open(o.Input)
 	if err != nil {
 		return nil, err
+	}
+	if o.Trace != "" {
+		src.Trace = o.Trace
 	}
 	j := &job{Options: o, src: src}
 	made, err := claim(o.Output)
@@ -182,6 +193,10 @@ func (j *job) metadata() (*run.Metadata, []byte, error) {
 	m := *j.src.Metadata
 	same := m.RunID == "" || m.RunID == j.RunID
 	m.RunID = j.RunID
+	if j.Trace != "" {
+		m.Validity.Notes = slices.DeleteFunc(slices.Clone(m.Validity.Notes), func(n run.Note) bool { return n.Code == RowLimit })
+		same = false // this trace is whole
+	}
 	if j.src.Has(source.MetadataFile) {
 		text, err := j.src.Text(source.MetadataFile)
 		if err != nil {

@@ -15,7 +15,11 @@ func (b *Browser) EmptyFigures() []string {
 		if (f.dataset.empty !== "false") return true;
 		const c = charts.all.find(c => c.figure === f), canvas = f.querySelector("canvas");
 		if (!c || !canvas || c.plot.data[0].length === 0) return true;
-		const px = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, seen = new Set();
+		const copy = document.createElement("canvas"), seen = new Set();
+		copy.width = canvas.width; copy.height = canvas.height;
+		const to = copy.getContext("2d", { willReadFrequently: true }); // of the figure's own, the browser warns
+		to.drawImage(canvas, 0, 0);
+		const px = to.getImageData(0, 0, copy.width, copy.height).data;
 		for (let i = 0; i < px.length; i += 4) if (px[i + 3] === 255) seen.add(px[i] + "," + px[i + 1] + "," + px[i + 2]);
 		const rgb = s => s.match(/\d+/g).slice(0, 3).join();
 		const painted = c.plot.series.slice(1).filter(s => [s.fill, s.stroke].map(p => p?.()).some(p => p && seen.has(rgb(p))));
