@@ -24,11 +24,12 @@ type figures struct {
 	phases   []run.Phase
 	unknown  uint64 // bytes of traffic in no known region
 	bytes    uint64
+	lean     *lean // nil: memory does not matter
 }
 
 // analysisMemory bounds what the compatible tables hold before they spill: the
 // observer's memory is part of what is reported.
-const analysisMemory = 48 << 20
+const analysisMemory = 4 << 20
 
 func newFigures(ctx context.Context, temp string) *figures {
 	return &figures{
@@ -69,6 +70,9 @@ func (f *figures) Mark(m observe.Mark) error {
 func (f *figures) Accesses(b *observe.Batch) error {
 	if err := analyze.Interrupted(f.ctx); err != nil {
 		return err
+	}
+	if f.lean != nil {
+		f.lean.look()
 	}
 	for _, a := range []analyze.Analysis{f.traffic, f.lifetime, f.compat} {
 		if err := a.Observe(b); err != nil {

@@ -49,6 +49,8 @@ func (f *finishing) write(ctx context.Context) error {
 		return err
 	}
 	defer f.figures.compat.Close()
+	f.figures.lean = newLean()
+	defer f.figures.lean.end()
 	f.result, err = tensorgraph.Replay(f.dir.Path(trace.GraphLogName), f.opt, sink)
 	if err := done(err); err != nil {
 		return err

@@ -55,6 +55,9 @@ func (q *Quick) check() error {
 			return run.Errorf(run.Misuse, "--%s %d: want %d to %d", n.name, n.v, n.lo, n.hi)
 		}
 	}
+	if !(s.Temperature >= 0 && s.Temperature <= 10) {
+		return run.Errorf(run.Misuse, "--temperature %g: want 0 to 10", s.Temperature)
+	}
 	for _, err := range []error{among("flash-attn", s.FlashAttn), among("kv-type-k", s.KVTypeK), among("kv-type-v", s.KVTypeV)} {
 		if err != nil {
 			return err

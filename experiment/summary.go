@@ -104,6 +104,10 @@ func (f *finishing) reused() int {
 	return n
 }
 
+// resolved is the width up to which an interval around 1 says that there is hardly
+// a cost.
+const resolved = 0.06
+
 func (f *finishing) effectSentence() string {
 	e, ok := f.meta.Observer.(Effect)
 	if !ok || e.SpeedKept == nil {
@@ -114,8 +118,12 @@ func (f *finishing) effectSentence() string {
 	}
 	k := e.SpeedKept
 	s := fmt.Sprintf("While observed, decode kept %.1f %% of its speed (95 %% interval %.1f to %.1f %%, %d pairs of %d tokens)", 100*k.Mean, 100*k.Low, 100*k.High, e.Pairs, e.Tokens)
-	if k.Low <= 1 && k.High >= 1 {
+	switch {
+	case k.Low > 1 || k.High < 1:
+	case k.High-k.Low <= resolved:
 		s += ": no cost that these pairs could resolve"
+	default:
+		s += ": too wide to tell a cost from none; more pairs on a quiet machine narrow it"
 	}
 	return s + "."
 }
@@ -123,7 +131,7 @@ func (f *finishing) effectSentence() string {
 func (f *finishing) validitySentence() string {
 	noise := ""
 	if c := f.meta.Validity.RunValidity; c != "" && c != run.Clean {
-		noise = fmt.Sprintf(" The machine was not quiet, its noise class is %s (%s): that weakens times, not bytes.", c, strings.Join(f.meta.Validity.FailureReasons, "; "))
+		noise = fmt.Sprintf(" Its noise class, by mrm-trace's rules, is %s: %s. Bytes do not depend on it, times do.", c, strings.Join(f.meta.Validity.FailureReasons, "; "))
 	}
 	if f.notes.Valid() {
 		return fmt.Sprintf("The run is valid: all %s were seen whole, none was lost.", many(f.result.Evals, "graph evaluation")) + noise

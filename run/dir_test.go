@@ -318,3 +318,41 @@ func TestOpenForeign(t *testing.T) {
 		t.Errorf("damaged manifest: %v", err)
 	}
 }
+
+func TestDiscard(t *testing.T) {
+	d := mustCreate(t)
+	if err := d.WriteFile("raw/a", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(d.Root()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", d.Root(), err)
+	}
+	// Neither what is finished nor what another process began goes.
+	done := mustCreate(t)
+	if err := done.Finish(NewMetadata()); err != nil {
+		t.Fatal(err)
+	}
+	cut := mustCreate(t)
+	if err := cut.Checkpoint(NewMetadata()); err != nil {
+		t.Fatal(err)
+	}
+	if err := cut.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Reopen(cut.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	for _, d := range []*Dir{done, again} {
+		if err := d.Discard(); ClassOf(err) != Invalid {
+			t.Errorf("%v", err)
+		}
+		if _, err := os.Stat(d.Path(metadataName)); err != nil {
+			t.Error(err)
+		}
+	}
+}

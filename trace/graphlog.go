@@ -57,7 +57,7 @@ const (
 const (
 	compressed   = 0x80
 	frameHeader  = 9
-	maxRecord    = 64 << 20
+	maxRecord    = 16 << 20 // of a payload as it was appended; the child's ring holds half of it
 	compressFrom = 512
 )
 
@@ -95,8 +95,9 @@ func (g *GraphWriter) Append(kind uint8, payload []byte) error {
 		return fmt.Errorf("graph log: record of %d bytes is too long", len(payload))
 	}
 	if len(payload) >= compressFrom {
-		g.buf = g.enc.EncodeAll(payload, g.buf[:0])
-		payload, kind = g.buf, kind|compressed
+		if g.buf = g.enc.EncodeAll(payload, g.buf[:0]); len(g.buf) < len(payload) {
+			payload, kind = g.buf, kind|compressed
+		}
 	}
 	var h [frameHeader]byte
 	binary.LittleEndian.PutUint32(h[:], uint32(len(payload)))
@@ -153,7 +154,7 @@ func OpenGraphLog(path string) (*GraphReader, error) {
 		f.Close()
 		return nil, run.Errorf(run.Corrupt, "%s is no graph log: it starts with %q", path, magic)
 	}
-	g.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*maxRecord))
+	g.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRecord))
 	if err != nil {
 		f.Close()
 		return nil, err

@@ -3,6 +3,8 @@ package trace
 import (
 	"encoding/binary"
 	"errors"
+	"math"
+	"slices"
 
 	"github.com/tierscope/tierscope/observe"
 )
@@ -85,7 +87,7 @@ func uvarints(b []byte, n int) ([]uint64, []byte, error) {
 // DecodeStep reads what Append wrote.
 func DecodeStep(b []byte) (Step, error) {
 	v, rest, err := uvarints(b, 7)
-	if err != nil || len(rest) != 0 {
+	if err != nil || len(rest) != 0 || v[0] > 1 || slices.Max(v[1:6]) > math.MaxUint32 {
 		return Step{}, errRecord
 	}
 	return Step{v[0] == 1, uint32(v[1]), uint32(v[2]), uint32(v[3]), uint32(v[4]), uint32(v[5]), v[6]}, nil
@@ -115,7 +117,7 @@ func DecodeMark(b []byte) (observe.Mark, error) {
 		*s, b = string(b[k:k+int(n)]), b[k+int(n):]
 	}
 	v, rest, err := uvarints(b, 5)
-	if err != nil || len(rest) != 0 {
+	if err != nil || len(rest) != 0 || v[1] > math.MaxInt32 || v[3] > math.MaxUint64-v[2] {
 		return m, errRecord
 	}
 	m.Index, m.Seq, m.Start, m.Value = v[0], int32(v[1])-1, v[2], v[4]

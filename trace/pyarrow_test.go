@@ -3,7 +3,6 @@ package trace
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -16,42 +15,21 @@ import (
 	"github.com/tierscope/tierscope/run"
 )
 
-// pythonPackages are the releases that files are exchanged with.
-var pythonPackages = []string{"pyarrow==26.0.1", "pandas==3.1.1"}
-
-// python returns an interpreter with pyarrow, which it installs the first time.
+// python returns an interpreter with pyarrow and pandas, those of the environment
+// that mrm-trace lives in.
 func python(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs pyarrow from PyPI: not with -short")
 	}
-	base, err := os.UserCacheDir()
+	var why bytes.Buffer
+	script := exec.Command("../scripts/venv-mrm.sh")
+	script.Stderr = &why
+	exe, err := script.Output()
 	if err != nil {
-		t.Skipf("no cache directory for pyarrow: %v", err)
+		t.Skipf("no pyarrow, offline or without python3-venv: %v: %.300s", err, why.String())
 	}
-	venv := filepath.Join(base, "tierscope", "venv-parquet")
-	exe := filepath.Join(venv, "bin", "python")
-	have := func() bool {
-		script := "import importlib.metadata as m, sys; sys.exit(any(m.version(p.split('==')[0]) != p.split('==')[1] for p in sys.argv[1:]))"
-		return exec.Command(exe, append([]string{"-c", script}, pythonPackages...)...).Run() == nil
-	}
-	if have() {
-		return exe
-	}
-	if err := os.MkdirAll(filepath.Dir(venv), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("python3", "-m", "venv", venv).CombinedOutput(); err != nil {
-		t.Skipf("python3 -m venv (apt install python3-venv): %v: %s", err, out)
-	}
-	install := exec.Command(exe, append([]string{"-m", "pip", "install", "-q", "--retries", "1"}, pythonPackages...)...)
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Skipf("no pyarrow, probably offline: %v: %.300s", err, out)
-	}
-	if !have() {
-		t.Fatalf("%s lacks %v after installing them", exe, pythonPackages)
-	}
-	return exe
+	return strings.TrimSpace(string(exe))
 }
 
 // found is what pyarrow says about a file.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -265,6 +266,27 @@ func whole(t *testing.T, model string) (dir string, took time.Duration) {
 	}
 	sealed(t, v.dir(), run.StateComplete)
 	return v.dir(), time.Since(begin)
+}
+
+// The same seed and prompt give the same rows, another seed others: sampled tokens
+// choose the rows of the embedding that are read.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	model := synth(t)
+	sampled := func(seed string) []fingerprint {
+		v := start(t, model, t.TempDir(), 20, "--no-calibration", "--temperature", "2", "--seed", seed)
+		if code := v.wait(); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, &v.stderr)
+		}
+		return rows(t, v.dir())
+	}
+	one, again, two := sampled("1"), sampled("1"), sampled("2")
+	if !slices.Equal(one, again) {
+		t.Error("the same seed gives other rows")
+	}
+	if slices.Equal(one, two) {
+		t.Error("another seed gives the same rows")
+	}
 }
 
 // The engine's process is killed at any moment: the run ends with what was seen, says

@@ -237,6 +237,12 @@ func (p *page) files() {
 	if compared < 7 {
 		p.t.Errorf("only %d tables on the page have a file: %v", compared, shown)
 	}
+	var weakened []string
+	p.Eval(`[...document.querySelectorAll("#notes .where")].flatMap(w => [...w.querySelectorAll("code")].slice(1).map(c => c.textContent))
+		.filter(n => !document.querySelector('[data-table="' + n + '"], [data-figure="' + n + '"]'))`, &weakened)
+	if len(weakened) > 0 {
+		p.t.Errorf("notes weaken figures that the page does not have: %q", weakened)
+	}
 	head, rows := p.table("tables/traffic_by_token.csv")
 	fig := p.Drawn("traffic_by_token")
 	for _, row := range rows {

@@ -19,7 +19,7 @@ type quickFlags struct {
 	pairs               int
 }
 
-// withModel ends the usage of the flags that go with --model only.
+// withModel is in the usage of the flags that go with --model only.
 const withModel = ", with --model"
 
 func (q *quickFlags) add(c *cobra.Command) {
@@ -33,7 +33,7 @@ func (q *quickFlags) add(c *cobra.Command) {
 	f.StringVar(&q.Set.Lib, "lib", "", "your own libllama, a file or its directory"+withModel)
 	f.IntVar(&q.Set.Threads, "threads", 0, "engine threads; 0: one less than there are cores"+withModel)
 	f.Uint32Var(&q.Set.Seed, "seed", q.Set.Seed, "seed of sampling"+withModel)
-	f.Float64Var(&q.Set.Temperature, "temperature", 0, "of sampling, with --model; 0: always the likeliest token")
+	f.Float64Var(&q.Set.Temperature, "temperature", 0, "of sampling; 0: always the likeliest token"+withModel)
 	f.BoolVar(&q.Set.Callback, "layer-times", false, "exact layer times through the evaluation callback, at 3 to 9 % of decode speed"+withModel)
 	f.BoolVar(&q.noExperts, "no-experts", false, "do not read which experts were chosen: no callback, an upper bound"+withModel)
 	f.StringVar(&q.flash, "flash-attn", string(q.Set.FlashAttn), "flash attention: auto, on or off"+withModel)
@@ -51,7 +51,7 @@ func (q *quickFlags) alone(c *cobra.Command, config string) error {
 	}
 	var err error
 	c.Flags().Visit(func(f *pflag.Flag) {
-		if err == nil && strings.HasSuffix(f.Usage, withModel) {
+		if err == nil && strings.Contains(f.Usage, withModel) {
 			err = run.Errorf(run.Misuse, "--%s goes with --model, not with --config: say it in %s", f.Name, config)
 		}
 	})

@@ -20,7 +20,7 @@ analysed, becomes complete. Nothing is recovered twice, and a run that is live o
 With --json one document is printed: {"run_dir", "state", "rows", "log_bytes", "torn", "notes", "valid"}, where state
 is partial or complete, log_bytes counts whole records, and torn is there if the last record was damaged.`,
 		Example: `  tierscope recover results/model/run
-  tierscope recover results/model/run --json | jq .rows`,
+  tierscope recover results/model/cut --json | jq .rows`,
 		Args: oneArg("run directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := experiment.Recover(cmd.Context(), args[0])

@@ -188,7 +188,7 @@ func (s *Source) clock(m *run.Metadata, timed bool) {
 		}
 	}
 	if !timed {
-		s.Notes.Add(run.Note{Code: "no_time", Severity: run.Warning, Figures: []string{"retention_summary", "iai"},
+		s.Notes.Add(run.Note{Code: "no_time", Severity: run.Warning, Figures: []string{"metrics", "retention_summary", "iai"},
 			Text: "no row of the source has a time (mrm-trace's memray traces never do): retention and intervals say nothing"})
 	}
 	if m.Collector.Type == "" {

@@ -21,6 +21,7 @@ func (r *replayer) eval(p *program, e *ggml.Eval) error {
 	r.res.Evals++
 	r.seen(e.Start)
 	r.seen(e.End)
+	r.busy = max(r.busy, e.End)
 	if !r.inStep {
 		r.res.OutOfOrder++
 	}

@@ -79,6 +79,7 @@ type replayer struct {
 	runs     []region.CellRun
 	pieces   []pieces
 	teardown uint64
+	busy     uint64 // end of what was last done for a request
 }
 
 // Replay expands the graph log at path into the sink. A log with a torn end is
@@ -221,9 +222,12 @@ func (r *replayer) mark(m observe.Mark) error {
 		r.loadEnd = m.End
 	case m.Kind == observe.MarkPhase && m.Name == observe.PhaseTeardown:
 		r.teardown = m.Start
-		if err := r.endPhase(m.Start); err != nil {
+		// Not at m.Start: the calibration in between belongs to no request.
+		if err := r.endPhase(r.busy); err != nil {
 			return err
 		}
+	case m.Kind == observe.MarkToken || m.Kind == observe.MarkRequest:
+		r.busy = max(r.busy, m.End)
 	}
 	return r.sink.Mark(m)
 }
@@ -310,7 +314,7 @@ func (r *replayer) used() int {
 
 // end flushes, ends what is still under way and tells the KV blocks.
 func (r *replayer) end() error {
-	if err := r.endPhase(r.res.Stop); err != nil {
+	if err := r.endPhase(r.busy); err != nil {
 		return err
 	}
 	if err := r.rows.flush(); err != nil {

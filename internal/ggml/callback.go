@@ -90,9 +90,9 @@ func (h *Hook) look(p ptr) {
 	h.walk.values[p] = v.read(nil)
 }
 
-// Flush ends the graph under way where nothing but the next one would: to be called when
-// a decode has returned. It does nothing where the slot is used.
+// Flush records what has not been yet: to be called when a decode has returned.
 func (h *Hook) Flush() {
+	h.drain()
 	w := &h.walk
 	if h.slot != nil || len(w.nodes) == 0 || h.err != nil {
 		return

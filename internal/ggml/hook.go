@@ -33,7 +33,8 @@ type Hook struct {
 	placeInto uintptr
 	same      *known  // graph started last, nil when it may have changed
 	graph     uintptr // its address
-	reused    uint    // times it was taken for the same
+	reused    uint    // times it was taken for the same since it was looked at
+	fast      fast
 
 	verified bool
 	sched    uintptr
@@ -85,6 +86,11 @@ func NewHook(lib *Lib, llama string, emit Emit, opt HookOptions) (*Hook, error) 
 		}
 		h.cb = purego.NewCallback(eval)
 	}
+	if h.place != nil && h.cb == 0 {
+		if h.fast = newFast(h.into, h.orig); h.fast.route != nil {
+			h.into = shortcutEntry()
+		}
+	}
 	return h, nil
 }
 
@@ -107,7 +113,7 @@ func (h *Hook) Callback() uintptr { return h.cb }
 func (h *Hook) On() error {
 	h.on = true
 	h.thread = uint32(unix.Gettid())
-	h.same = nil
+	h.forget()
 	if h.cb != 0 && h.sched != 0 {
 		h.setCallback(h.cb)
 	}
@@ -124,6 +130,7 @@ func (h *Hook) On() error {
 
 // Off stops recording.
 func (h *Hook) Off() {
+	h.drain()
 	h.on = false
 	if h.slot != nil {
 		h.slot.Restore()
@@ -171,6 +178,7 @@ func (h *Hook) compute(sched, graph uintptr) uintptr {
 	if h.err != nil {
 		return h.pass(sched, graph)
 	}
+	h.drain()
 	begin := now()
 	k, err := h.recognise(graph)
 	if err != nil {
@@ -191,33 +199,45 @@ func (h *Hook) compute(sched, graph uintptr) uintptr {
 }
 
 // recognise returns the template of the graph. Looking at all of its tensors takes as
-// long as fetching them from memory, 0.1 ms for a thousand. It is needed only
-// where libllama has built the graph anew.
+// long as fetching them from memory, 0.1 ms for a thousand. It is needed only where
+// libllama has built the graph anew; that this is so is checked the first time, and
+// then now and again.
 func (h *Hook) recognise(graph uintptr) (*known, error) {
 	last := h.same
 	reuse := last != nil && graph == h.graph
-	if reuse {
-		if h.reused++; h.reused%recheck != 1 {
-			return last, nil
+	if reuse && last.reusable && h.reused < recheck {
+		h.reused++
+	} else {
+		k, err := h.rec.begin(graphLists(ptr(graph)))
+		switch {
+		case err != nil:
+			return nil, err
+		case reuse && k != last:
+			return nil, &LayoutError{"a graph changed although it was not built anew"}
+		case h.place == nil:
+			return k, nil
 		}
+		k.reusable = k.reusable || reuse
+		h.same, h.graph, h.reused = k, graph, 0
 	}
-	k, err := h.rec.begin(graphLists(ptr(graph)))
-	switch {
-	case err != nil:
-		return nil, err
-	case reuse && k != last:
-		return nil, &LayoutError{"a graph changed although it was not built anew"}
-	case h.place != nil:
-		h.same, h.graph = k, graph
+	if h.same.reusable {
+		h.fast.arm(graph, h.same, recheck-h.reused)
 	}
-	return k, nil
+	return h.same, nil
 }
 
 // placed stands in for placeCall.
 func (h *Hook) placed(sched, graph uintptr) uintptr {
-	h.same, h.reused = nil, 0
+	h.drain()
+	h.forget()
 	r, _, _ := purego.SyscallN(h.placeOrig, sched, graph)
 	return r
+}
+
+// forget takes no graph for the one before any more.
+func (h *Hook) forget() {
+	h.same = nil
+	h.fast.disarm()
 }
 
 func (h *Hook) pass(sched, graph uintptr) uintptr {

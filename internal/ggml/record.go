@@ -27,6 +27,8 @@ type known struct {
 	chosen  []values
 	wanted  map[ptr]int // chosen tensors
 	layers  map[ptr]uint32
+	// reusable: found unchanged when it was started again without having been built.
+	reusable bool
 }
 
 // values is a tensor of integers in memory.
