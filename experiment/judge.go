@@ -85,7 +85,7 @@ func (f *finishing) effect(add func(string, string, []string, uint64, string, ..
 	for _, t := range f.result.Trials {
 		e.Tokens = max(e.Tokens, t.Tokens)
 	}
-	if iv, ok := stats.GeometricMean(ratios); ok {
+	if iv, ok := stats.PairedRatio(ratios); ok {
 		e.SpeedKept = &iv
 	} else {
 		e.Need = fmt.Sprintf("%d pairs of blocks were measured, an interval needs %d", len(ratios), stats.MinSamples)

@@ -58,7 +58,7 @@ func (f *finishing) summary() []string {
 		}
 	}
 	if len(lives) > 0 {
-		say("Half of the bytes written were needed for at least: %s (from write to last read).", strings.Join(lives, ", "))
+		say("Of the bytes that were written and read again, half were needed for at least: %s (from write to last read).", strings.Join(lives, ", "))
 	}
 	s = append(s, f.effectSentence(), f.validitySentence())
 	if x := m.slice(); x != "" {
@@ -132,6 +132,9 @@ func (f *finishing) validitySentence() string {
 	noise := ""
 	if c := f.meta.Validity.RunValidity; c != "" && c != run.Clean {
 		noise = fmt.Sprintf(" Its noise class, by mrm-trace's rules, is %s: %s. Bytes do not depend on it, times do.", c, strings.Join(f.meta.Validity.FailureReasons, "; "))
+	}
+	if e := f.result.End; e != nil && run.Class(e.Class) == run.Interrupted {
+		return fmt.Sprintf("The run was cut short by the user: figures are right for the %s that ran.", many(f.result.Evals, "graph evaluation")) + noise
 	}
 	if f.notes.Valid() {
 		return fmt.Sprintf("The run is valid: all %s were seen whole, none was lost.", many(f.result.Evals, "graph evaluation")) + noise

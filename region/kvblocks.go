@@ -83,8 +83,8 @@ func (k *KVBlocks) grow(c uint32) {
 	if int(c) < len(k.cells) {
 		return
 	}
-	want := max(int(c)+1, 2*len(k.cells), 256)
-	blocks := (want + int(k.n) - 1) / int(k.n)
+	blocks := (max(int(c)+1, 2*len(k.cells), 256) + int(k.n) - 1) / int(k.n)
+	want := blocks * int(k.n) // whole blocks: a read may touch only the cells behind c
 	k.cells = append(k.cells, make([]cellState, want-len(k.cells))...)
 	old := make([]uint64, len(k.blocks))
 	for b := range old {

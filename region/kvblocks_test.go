@@ -188,6 +188,16 @@ func TestKVBlocksAgainstDefinition(t *testing.T) {
 	})
 }
 
+// A read of the last block that does not touch the last cell taken.
+func TestKVBlocksReadBehindTheLastCell(t *testing.T) {
+	k := NewKVBlocks(2)
+	k.Alloc(444, 0, 0, 1)
+	k.Read(2, CellRange{445, 446})
+	if r := k.Rows(); len(r) != 1 || r[0].Reads != 1 || r[0].FirstRead != 2 {
+		t.Fatalf("%+v", r)
+	}
+}
+
 // A decode of 8,192 tokens with 30 layers' worth of nothing but reads: the
 // figures that a person can work out by hand.
 func TestKVBlocksOfADecode(t *testing.T) {

@@ -82,8 +82,19 @@ func (b *bed) original(in []*observe.Batch) error {
 		b.say("  mrm-trace is not installed (scripts/venv-mrm.sh): no figure of the original")
 		return nil
 	}
-	few := in[:pick(b, 1, 3)]
-	n := len(few) * batchRows
+	few := in[:3]
+	if b.quick {
+		first := make([]int32, batchRows/4)
+		for i := range first {
+			first[i] = int32(i)
+		}
+		cut := in[0].Keep(first)
+		few = []*observe.Batch{&cut}
+	}
+	n := 0
+	for _, batch := range few {
+		n += batch.Len
+	}
 	path := filepath.Join(b.dir, "original.parquet")
 	if _, err := writeTrace(path, few); err != nil {
 		return err

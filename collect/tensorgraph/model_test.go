@@ -65,16 +65,16 @@ func checkLoad(t *testing.T, v *view, f *gguf.File) {
 // TestTokensStaySmall bounds the log where tokens carry the most beside what a dense
 // model's do: many layers, experts, transposed caches, layer times.
 func TestTokensStaySmall(t *testing.T) {
-	job := llamacpp.Job{Context: 512, Prompts: prompts(llamacpp.Prompt{Tokens: 30, Output: 330})}
+	job := llamacpp.Job{Context: 512, Prompts: prompts(llamacpp.Prompt{Tokens: 30, Output: 310})}
 	for name, c := range map[string]struct {
 		model func(*gguf.Spec)
 		with  func(*llamacpp.Job)
 		limit int64
 	}{
-		"30 layers":           {func(s *gguf.Spec) { s.Layers = 30 }, func(*llamacpp.Job) {}, maxTokenBytes},
-		"30 layers, no flash": {func(s *gguf.Spec) { s.Layers = 30 }, func(j *llamacpp.Job) { j.FlashAttn = "off" }, maxTokenBytes},
+		"16 layers":           {func(s *gguf.Spec) { s.Layers = 16 }, func(*llamacpp.Job) {}, maxTokenBytes},
+		"16 layers, no flash": {func(s *gguf.Spec) { s.Layers = 16 }, func(j *llamacpp.Job) { j.FlashAttn = "off" }, maxTokenBytes},
 		"experts":             {func(s *gguf.Spec) { s.Layers, s.Experts, s.ExpertsUsed = 8, 8, 2 }, func(j *llamacpp.Job) { j.Experts = true }, maxTokenBytes},
-		"layer times":         {func(s *gguf.Spec) { s.Layers = 30 }, func(j *llamacpp.Job) { j.NodeTimes = true }, maxTokenBytes},
+		"layer times":         {func(s *gguf.Spec) { s.Layers = 16 }, func(j *llamacpp.Job) { j.NodeTimes = true }, maxTokenBytes},
 		"two sequences":       {nil, func(j *llamacpp.Job) { j.Sequences, j.Prompts = 2, append(j.Prompts, j.Prompts...) }, maxTokenBytes},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestTokensStaySmall(t *testing.T) {
 			log, _ := record(t, j)
 			v := replay(t, log, f, false)
 			n := int64(v.res.Decoded)
-			if n < 329 || v.res.DecodeLogBytes <= 0 || v.res.DecodeLogBytes > c.limit*n {
+			if n < 309 || v.res.DecodeLogBytes <= 0 || v.res.DecodeLogBytes > c.limit*n {
 				t.Errorf("%d decode steps take %d bytes on disk, %d each; at most %d", n, v.res.DecodeLogBytes, v.res.DecodeLogBytes/max(n, 1), c.limit)
 			}
 			t.Logf("%d bytes a decode step", v.res.DecodeLogBytes/max(n, 1))

@@ -65,7 +65,11 @@ func TestObservationChangesNothing(t *testing.T) {
 			}
 		})
 		job.Observe = true
-		for _, with := range []func(*llamacpp.Job){func(*llamacpp.Job) {}, func(j *llamacpp.Job) { j.NodeTimes = true }, func(j *llamacpp.Job) { j.Callback = true }} {
+		ways := []func(*llamacpp.Job){func(*llamacpp.Job) {}}
+		if temperature > 0 {
+			ways = append(ways, func(j *llamacpp.Job) { j.NodeTimes = true }, func(j *llamacpp.Job) { j.Callback = true })
+		}
+		for _, with := range ways {
 			j := job
 			with(&j)
 			log, _ := record(t, j)

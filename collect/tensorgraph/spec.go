@@ -29,7 +29,7 @@ func Spec() collect.Spec {
 			"scratch memory inside an operation (work buffers, quantised copies of activations)",
 			"what caches absorb: these are operand bytes, not memory traffic",
 			"exact times inside a graph: start and end are exact, positions in between interpolated",
-			"memory that is no tensor: tokenizer, sampler, allocator",
+			"what happens outside graphs: inputs written by the engine, logits read by the sampler, tokenizer, allocator",
 		},
 	}
 }

@@ -129,7 +129,7 @@ func (s *session) prepare(r *request) error {
 	for r.reused < len(old) && r.reused < len(r.tokens)-1 && old[r.reused] == r.tokens[r.reused] {
 		r.reused++
 	}
-	if !r.Keep || r.reused < len(old) && !s.remembers(r.seq, r.reused) {
+	if !r.Keep {
 		r.reused = 0
 	}
 	if r.reused < len(old) {
@@ -350,17 +350,6 @@ func (s *session) finish(r *request, why string) error {
 		return err
 	}
 	return s.out.json(trace.KindOutput, r.out)
-}
-
-// remembers says whether layers with a sliding window still hold what token n of a
-// sequence looks back at.
-func (s *session) remembers(seq int32, n int) bool {
-	window := int(llama.ModelNSWA(s.model))
-	if n == 0 || window == 0 {
-		return true
-	}
-	first, err := llama.MemorySeqPosMin(s.mem, llama.SeqId(seq))
-	return err == nil && int(first) <= max(0, n-window)
 }
 
 // remove frees the cells of a sequence from position on.

@@ -111,6 +111,9 @@ func (v *values) packed() int {
 	}
 	size := v.width
 	for i, n := range v.ne {
+		if n == 0 {
+			return 0
+		}
 		if n != 1 && v.nb[i] != size {
 			return -1
 		}
@@ -144,11 +147,12 @@ func (h *Hook) drain() {
 		}
 		e := &h.rec.ev
 		e.Template, e.Start, e.End, e.Thread = k.id, at(1), at(2), h.thread
-		e.Index, e.Chosen, e.Times = grow(e.Index, len(k.index)), grow(e.Chosen, 0), e.Times[:0]
+		e.Index, e.Chosen, e.Times = grow(e.Index, len(k.index)), grow(e.Chosen, len(k.chosen)), e.Times[:0]
+		clear(e.Chosen)
 		off := uintptr(entryTimes)
 		for i := range k.index {
 			v := k.index[i]
-			v.data = ptr(unsafe.Pointer(&b[off]))
+			v.data = ptr(unsafe.Pointer(unsafe.SliceData(b[off:]))) // may be empty, at the end
 			e.Index[i] = v.read(e.Index[i][:0])
 			off += h.fast.pieces[i].size
 		}

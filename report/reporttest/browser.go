@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,13 +80,18 @@ func Start(t testing.TB) *Browser {
 	go b.read(fromRead)
 	t.Cleanup(func() {
 		toWrite.Close() // the browser ends with its pipe
-		done := make(chan error, 1)
-		go func() { done <- cmd.Wait() }()
+		done := make(chan struct{})
+		go func() {
+			_ = cmd.Wait() // how it ends says nothing
+			close(done)
+		}()
 		select {
 		case <-done:
 		case <-time.After(5 * time.Second):
 		}
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Logf("chromium: its processes: %v", err)
+		}
 		fromRead.Close()
 		if t.Failed() {
 			for line := range strings.Lines(stderr.String()) {

@@ -26,12 +26,12 @@ echo '[{"addr_start": 4096, "addr_end": 1048576, "region_type": "kv_cache"}]' >k
 mkdir -p results/box-1/tiny-q4 results/tiny
 cp -r "$fixtures" results/box-1/tiny-q4/
 
-# A finished run of our own.
-mv "$(tierscope import mrm "$fixtures" --out imported --json | jq -r .run_dir)" results/tiny/run-1
+ln -s raw.parquet trace.parquet
 
-# Runs that were cut off before they were sealed.
+# A finished run of our own, and two that were cut off before they were sealed.
 tierscope run --model tiny.gguf --context 64 --tokens 4 --threads 1 --prompt Hello --no-calibration --out made >/dev/null 2>&1
-rm made/tiny/*/manifest.json
 mkdir results/model
+cp -r made/tiny/* results/tiny/run-1
+rm made/tiny/*/manifest.json
 cp -r made/tiny/* results/model/run
 cp -r made/tiny/* results/model/cut
