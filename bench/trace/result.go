@@ -19,7 +19,7 @@ type result struct {
 	Memory  uint64   `json:"memory_bytes"`
 	OS      string   `json:"os"`
 	Go      string   `json:"go"`
-	Busy    *float64 `json:"busy_percent_before,omitempty"` // of the whole machine, before anything was measured
+	Load    float64  `json:"load_before"` // processes that ran, mean of the minute before
 	Figures []figure `json:"figures"`
 }
 

@@ -91,7 +91,7 @@ func raw(in []*observe.Batch) [][]byte {
 }
 
 func (b *bed) rows() error {
-	in := points(pick(b, 16, 64))
+	in := points(pick(b, 12, 64))
 	n, rounds := len(in)*batchRows, pick(b, 2, 8)
 	var size int64
 	var round int

@@ -36,7 +36,7 @@ func tenTables(path string) error {
 }
 
 func (b *bed) tables() error {
-	in := points(pick(b, 32, 160))
+	in := points(pick(b, 12, 160))
 	n, rounds := len(in)*batchRows, pick(b, 2, 7)
 	path := filepath.Join(b.dir, "tables.parquet")
 	if _, err := writeTrace(path, in); err != nil {

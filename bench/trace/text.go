@@ -85,11 +85,8 @@ func (r *result) text() string {
 }
 
 func (r *result) machine() string {
-	s := fmt.Sprintf("%s, %d cores, %s, %s, %s; %s mode, %.0f s, %s", r.CPU, r.Cores, units.Bytes(float64(r.Memory)), r.OS, r.Go, r.Mode, r.Seconds, r.Started)
-	if r.Busy != nil {
-		s += fmt.Sprintf("; %.0f %% busy before", *r.Busy)
-	}
-	return s
+	return fmt.Sprintf("%s, %d cores, %s, %s, %s; %s mode, %.0f s, %s; load %.2f before",
+		r.CPU, r.Cores, units.Bytes(float64(r.Memory)), r.OS, r.Go, r.Mode, r.Seconds, r.Started, r.Load)
 }
 
 // page is the result as a page of the manual.

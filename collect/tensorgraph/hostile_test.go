@@ -1,7 +1,6 @@
 package tensorgraph_test
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -27,13 +26,13 @@ import (
 
 var update = flag.Bool("update", false, "record testdata/small.log anew, and what it says")
 
-// record is one record of a graph log.
+// logRecord is one record of a graph log.
 type logRecord struct {
 	kind    uint8
 	payload []byte
 }
 
-// small is a log of a tiny model with experts, a transposed cache and two
+// smallLog is a log of a tiny model with experts, a transposed cache and two
 // sequences; its paths are made neutral.
 const smallLog = "testdata/small.log"
 
@@ -385,32 +384,4 @@ func damage(t *rapid.T, r logRecord) []byte {
 		p[rapid.IntRange(0, len(p)-1).Draw(t, "byte")] ^= byte(1 << rapid.IntRange(0, 7).Draw(t, "bit"))
 	}
 	return p
-}
-
-// FuzzReplay expands logs whose frames are whole and whose contents are not: kind, u16
-// length, payload, and so on.
-func FuzzReplay(f *testing.F) {
-	list := readLog(f, smallLog)
-	frame := func(list []logRecord) (b []byte) {
-		for _, r := range list {
-			if len(r.payload) < 1<<16 {
-				b = append(binary.LittleEndian.AppendUint16(append(b, r.kind), uint16(len(r.payload))), r.payload...)
-			}
-		}
-		return b
-	}
-	f.Add(frame(list))
-	for _, kind := range []uint8{trace.KindTables, trace.KindTemplate, trace.KindStep, trace.KindKV, trace.KindMark} {
-		f.Add(frame(slices.DeleteFunc(slices.Clone(list), func(r logRecord) bool { return r.kind == kind })))
-	}
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var list []logRecord
-		for len(b) >= 3 {
-			n := min(int(binary.LittleEndian.Uint16(b[1:])), len(b)-3)
-			list = append(list, logRecord{b[0] &^ 0x80, b[3 : 3+n]})
-			b = b[3+n:]
-		}
-		expand(t, dir, list)
-	})
 }

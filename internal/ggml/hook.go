@@ -31,6 +31,7 @@ type Hook struct {
 	place     *Slot // nil: every graph is looked at
 	placeOrig uintptr
 	placeInto uintptr
+	placing   bool    // it leads here, from the first On to the end
 	same      *known  // graph started last, nil when it may have changed
 	graph     uintptr // its address
 	reused    uint    // times it was taken for the same since it was looked at
@@ -109,21 +110,22 @@ func (h *Hook) Via() string {
 // none.
 func (h *Hook) Callback() uintptr { return h.cb }
 
-// On starts recording, Off stops it and leaves the engine as if never hooked.
+// On starts recording, Off stops it and leaves the engine as if never hooked, but that
+// it still tells when it builds a graph anew.
 func (h *Hook) On() error {
 	h.on = true
 	h.thread = uint32(unix.Gettid())
-	h.forget()
 	if h.cb != 0 && h.sched != 0 {
 		h.setCallback(h.cb)
 	}
 	if h.slot == nil {
 		return nil
 	}
-	if h.place != nil {
+	if h.place != nil && !h.placing {
 		if err := h.place.Set(h.placeInto); err != nil {
 			return err
 		}
+		h.placing = true
 	}
 	return h.slot.Set(h.into)
 }
@@ -134,9 +136,6 @@ func (h *Hook) Off() {
 	h.on = false
 	if h.slot != nil {
 		h.slot.Restore()
-		if h.place != nil {
-			h.place.Restore()
-		}
 	}
 	if h.cb != 0 && h.sched != 0 {
 		h.setCallback(0)
