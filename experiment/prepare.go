@@ -72,7 +72,7 @@ func (x *Execution) prepare(ctx context.Context) (*shared, error) {
 	if len(sh.models) == 0 {
 		return sh, nil
 	}
-	if err := sh.library(ctx, x.Progress); err != nil {
+	if err := sh.libs(ctx, x.Progress); err != nil {
 		sh.close()
 		return nil, err
 	}
@@ -171,8 +171,8 @@ func mappable(f *gguf.File) error {
 	return unix.Munmap(m)
 }
 
-// library finds the engine libraries: a user's own, or those that are fetched.
-func (sh *shared) library(ctx context.Context, say func(string, ...any)) (err error) {
+// libs finds the engine libraries: a user's own, or those that are fetched.
+func (sh *shared) libs(ctx context.Context, say func(string, ...any)) (err error) {
 	if sh.set.Lib == "" {
 		sh.lib, err = fetch.Libs(ctx, func(line string) { say("  %s", line) })
 		return err
