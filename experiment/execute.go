@@ -88,7 +88,7 @@ func (x *Execution) runs(ctx context.Context, res *Results) error {
 	failed, total := 0, len(x.Plan.Runs)
 	for i := range x.Plan.Runs {
 		p := &x.Plan.Runs[i]
-		if done := x.finished(p, sh.hash); done != nil {
+		if done := sh.done[p]; done != nil {
 			x.Progress("run %d of %d: %s is finished already", i+1, total, done.RunID)
 			res.Runs = append(res.Runs, *done)
 			continue

@@ -40,7 +40,10 @@ func newFigures(ctx context.Context, temp string) *figures {
 
 // Object implements [observe.Sink]. An object told again says when it died.
 func (f *figures) Object(o observe.Object) error {
-	if int(o.ID) <= len(f.objects) {
+	switch n := uint32(len(f.objects)); {
+	case o.ID == 0 || o.ID > n+1:
+		return run.Errorf(run.Corrupt, "object %d comes where %d is due: objects are numbered from 1 without gaps", o.ID, n+1)
+	case o.ID <= n:
 		f.objects[o.ID-1] = o
 		return nil
 	}

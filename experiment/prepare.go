@@ -23,9 +23,10 @@ type shared struct {
 	hash    string
 	set     Settings
 	prompts []Prompt
-	models  map[string]*loadable // by path as the plan has it
-	lib     string               // directory of the engine libraries
-	scratch *scratch             // nil unless the libraries needed links
+	models  map[string]*loadable       // by path as the plan has it
+	done    map[*PlannedRun]*RunResult // runs that an earlier call finished
+	lib     string                     // directory of the engine libraries
+	scratch *scratch                   // nil unless the libraries needed links
 }
 
 // loadable is a model file that was looked at.
@@ -40,7 +41,7 @@ func (x *Execution) prepare(ctx context.Context) (*shared, error) {
 	if x.Pairs < 0 {
 		return nil, run.Errorf(run.Misuse, "%d calibration pairs: give 0 or more", x.Pairs)
 	}
-	sh := &shared{set: x.Plan.Config.Settings(), models: map[string]*loadable{}}
+	sh := &shared{set: x.Plan.Config.Settings(), models: map[string]*loadable{}, done: map[*PlannedRun]*RunResult{}}
 	var err error
 	if sh.hash, err = x.Plan.Hash(); err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (x *Execution) prepare(ctx context.Context) (*shared, error) {
 	hardware := machine.New("").Hardware()
 	for i := range x.Plan.Runs {
 		p := &x.Plan.Runs[i]
-		if p.Spec.Runnable() != nil || x.finished(p, sh.hash) != nil {
+		if sh.done[p] = x.finished(p, sh.hash); p.Spec.Runnable() != nil || sh.done[p] != nil {
 			continue
 		}
 		if err := sh.model(*p.Spec.Path); err != nil {

@@ -110,6 +110,7 @@ func reopened(dir *run.Dir, m *run.Metadata) (*finishing, error) {
 			dir.Notes.Add(n)
 		}
 	}
+	m.Validity.Notes = nil // all others are made again
 	return f, nil
 }
 
