@@ -38,6 +38,7 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 	@scripts/fuzz.sh $(FUZZTIME)
 
 demo: build ## observe a real generation and print the path of its report
+	@command -v npm >/dev/null && python3 -m pip --version >/dev/null 2>&1 || scripts/install.sh
 	@bin/tierscope demo
 
 bench-trace: ## speed and memory of the memory trace, against its targets

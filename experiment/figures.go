@@ -112,6 +112,9 @@ func (f *figures) tables(compat *mrm.Result, log *tensorgraph.Result) ([]analyze
 	if err != nil {
 		return nil, err
 	}
+	if log.UpperBound > 0 {
+		bound(traffic)
+	}
 	life, err := f.lifetime.Tables()
 	if err != nil {
 		return nil, err

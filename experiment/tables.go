@@ -95,3 +95,15 @@ func cell(s string) any {
 	}
 	return s
 }
+
+// bound marks what tables say about bytes read as an upper bound: rows or experts
+// were not read, so all of them are counted.
+func bound(tables []analyze.Table) {
+	for i := range tables {
+		for j := range tables[i].Columns {
+			if c := &tables[i].Columns[j]; strings.Contains(c.Name, "bytes_read") {
+				c.Exactness = analyze.UpperBound
+			}
+		}
+	}
+}
