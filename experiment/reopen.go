@@ -3,7 +3,6 @@ package experiment
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -44,15 +43,6 @@ func Report(ctx context.Context, root string) (*report.Data, error) {
 		return nil, err
 	}
 	return f.reportData(), nil
-}
-
-// WriteReport writes the page of a run directory to out.
-func WriteReport(ctx context.Context, root string, out io.Writer) error {
-	d, err := Report(ctx, root)
-	if err != nil {
-		return err
-	}
-	return report.Render(out, d)
 }
 
 // reopen reads a run directory whole and works its tables out.

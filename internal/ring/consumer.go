@@ -105,8 +105,7 @@ func (c *Consumer) Dead() bool {
 	return pid != 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
-// Lost is the number of records that the producer gave up on so far, and
-// Stalled the time it spent waiting for room.
+// Lost is the number of records that the producer gave up on so far.
 func (c *Consumer) Lost() uint64 { return atomic.LoadUint64(c.u64(192)) }
 
 // Stalled is the time the producer spent waiting for room.

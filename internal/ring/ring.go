@@ -210,7 +210,7 @@ func (p *Producer) waitRoom(n int, wait time.Duration) bool {
 	if p.room(n) {
 		return true
 	}
-	// Padding may have been written: let the consumer see it, it frees room.
+	// A gap record may have been written: let the consumer see it, it frees room.
 	atomic.StoreUint64(p.head(), p.at)
 	for start := time.Now(); time.Since(start) < wait; {
 		time.Sleep(200 * time.Microsecond)
